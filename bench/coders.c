@@ -11,6 +11,7 @@
 #include <math.h>
 #include <stdbool.h>
 #include <tutti.h>
+#include <tutti_plan.h>
 
 #include "timing.h"
 

@@ -9,6 +9,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <tutti.h>
+#include <tutti_plan.h>
 
 #include "timing.h"
 
@@ -73,7 +74,8 @@ int main(int argc, char **argv) {
   tutti_comm *comms[2];
   double us[2];
   if (tutti_comm_from_env(&comms[0]) || tutti_comm_dup(comms[0], &comms[1]) ||
-      tutti_comm_set_contract(comms[1], TUTTI_CONTRACT_EXACT))
+      tutti_comm_configure(comms[1], &(tutti_config){.size = sizeof(tutti_config),
+                                                     .contract = TUTTI_CONTRACT_EXACT}))
     return failed();
   const int rank = tutti_comm_rank(comms[0]);
   void *x = calloc(1, 1 << 20), *y = calloc(1, 1 << 20);

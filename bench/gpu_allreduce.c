@@ -14,6 +14,7 @@
 #include "gpu_driver.h"
 #include "timing.h"
 #include "tutti.h"
+#include "tutti_plan.h"
 
 enum { MOST_TIMES = 1000, TOGETHER = 8 }; /* calls on a stream before a wait */
 

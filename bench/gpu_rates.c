@@ -14,6 +14,7 @@
 #include "gpu_driver.h"
 #include "timing.h"
 #include "tutti_device.h"
+#include "tutti_plan.h"
 
 enum { ROUNDS = 7, VECTORS = 8 };
 

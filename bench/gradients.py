@@ -116,7 +116,7 @@ def train(name, steps, code):
     weights = zlib.crc32(torch.cat([p.detach().reshape(-1) for p in model.parameters()]).numpy().tobytes())
     same = comm.allreduce(weights, "min") == comm.allreduce(weights, "max")
     if comm.rank == 0:
-        comm.set_code(code)
+        comm.configure(compression=code)
         print(json.dumps({"net": name, "ranks": comm.size, "steps": steps, "code": code or "none", "accuracy": right,
                           "same_weights": same, "plan": comm.plan(mean)}), flush=True)
     return 0 if same else 1

@@ -16,6 +16,7 @@
 
 #include "kernel_set.h"
 #include "timing.h"
+#include "tutti_plan.h"
 
 enum { BEYOND = 32 << 20, LEVELS = 3, REPEATS = 7 };
 

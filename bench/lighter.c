@@ -12,6 +12,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdbool.h>
 #include <tutti.h>
+#include <tutti_plan.h>
 
 #include "timing.h"
 
@@ -44,7 +45,7 @@ static void sum(const bench *b, const void *from, void *to, size_t count, tutti_
                            .count = count,
                            .type = type,
                            .op = op,
-                           .code = code};
+                           .compression = code};
   tutti_request *request;
   must(tutti_call_start(b->comm, &call, &request));
   must(tutti_request_wait(&request));
@@ -88,14 +89,15 @@ static void say(const bench *b, const char *file, size_t bytes, tutti_type type,
     double ratio[MOST_ROUNDS];
     size_t coded = bytes;
     for (int r = 0; r < b->rounds; r++) ratio[r] = us[0][r] / us[w][r];
-    must(tutti_comm_set_code(b->comm, ways[w].code));
+    must(tutti_comm_configure(
+        b->comm, &(tutti_config){.size = sizeof(tutti_config), .compression = ways[w].code}));
     must(tutti_comm_plan(b->comm, TUTTI_ALLREDUCE, count, type, TUTTI_SUM, plan, sizeof plan));
     must(tutti_code_local(ways[w].code, b->from, NULL, count, type, &coded));
     if (b->rank == 0)
       printf(", \"%s\": {\"ratio\": %.4f, \"left\": %.4f, \"plan\": \"%s\"}", ways[w].name,
              timing_median(ratio, b->rounds), (double)coded / (double)bytes, plan);
   }
-  must(tutti_comm_set_code(b->comm, NULL));
+  must(tutti_comm_configure(b->comm, &(tutti_config){.size = sizeof(tutti_config)}));
   for (int w = 0; w < of && b->rank == 0; w++)
     printf(", \"%s_us\": %.1f", ways[w].name, timing_median(us[w], b->rounds));
   if (b->rank == 0) printf("}\n");

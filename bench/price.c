@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "build_comm.h"
+#include "tutti_plan.h"
 
 static const char cluster[] = "alpha=30us,beta=1e-8,gamma=2e-10"; /* paper 001, table 2 */
 static bool list;

@@ -18,6 +18,7 @@
 
 #include "build_comm.h"
 #include "placement.h"
+#include "tutti_plan.h"
 
 /* ---- malloc with counters, on top of glibc's __libc_ functions ---- */
 

@@ -14,6 +14,7 @@
 #include "layout.hpp"
 #include "meeting.hpp"
 #include "tensors.hpp"
+#include "tutti_plan.h"
 
 namespace tutti_c10d {
 
@@ -52,7 +53,7 @@ Group::Group(tutti_comm *comm, std::chrono::milliseconds timeout)
     : Base(tutti_comm_rank(comm), tutti_comm_size(comm)), queue_(new Queue(comm)),
       number_(next_number++), timeout_(timeout.count()), brief_(brief_bytes()) {
   init();
-  tutti_comm_set_timeout(queue_->comm(), static_cast<double>(timeout.count()) / 1e3);
+  set_timeout(queue_->comm(), static_cast<double>(timeout.count()) / 1e3);
   mail_.reset(new Mail(twin(queue_->comm())));
 }
 
@@ -169,7 +170,16 @@ Group::Done Group::allreduce_coalesced(Tensors &tensors, const c10d::AllreduceCo
     std::vector<void *> at;
     std::vector<size_t> counts;
     for (const auto &t : all) at.push_back(t.data_ptr()), counts.push_back(count(t));
-    return tutti_allreduce_many_start(comm, all.size(), at.data(), at.data(), counts.data(), type, op, way.request);
+    tutti_call call = {};
+    call.size = sizeof call;
+    call.coll = TUTTI_ALLREDUCE;
+    call.type = type;
+    call.op = op;
+    call.n = all.size();
+    call.srcs = at.data();
+    call.dsts = at.data();
+    call.counts = counts.data();
+    return tutti_call_start(comm, &call, way.request);
   };
   bring_back(*w, call, mine, all);
   return add(std::move(w), bytes);

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "interrupt.hpp"
+#include "meeting.hpp"
 #include "worker.hpp"
 
 namespace tutti_c10d {
@@ -262,7 +263,7 @@ void Mail::withdraw(Task &task) {
 
 void Mail::set_timeout(double seconds) {
   const Lock lock(mutex_);
-  tutti_comm_set_timeout(comm_, seconds);
+  tutti_c10d::set_timeout(comm_, seconds);
 }
 
 void Mail::abort(const std::string &reason) {

@@ -50,7 +50,7 @@ tutti_comm *meet(const c10::intrusive_ptr<c10d::Store> &store, int rank, int siz
   const tutti_store by = {sizeof by, store.get(), put, get};
   tutti_config config = {};
   config.size = sizeof config;
-  config.timeout = static_cast<double>(timeout.count()) / 1e3;
+  config.connect_timeout = static_cast<double>(timeout.count()) / 1e3;
   tutti_comm *comm = nullptr;
   const tutti_status status = tutti_comm_create_store(&comm, &by, size, rank, &config);
   if (status) raise_kept();
@@ -64,6 +64,14 @@ tutti_comm *twin(tutti_comm *comm) {
   if (status) raise_kept();
   if (status) throw std::runtime_error(std::string("tutti: init_process_group: ") + tutti_error());
   return out;
+}
+
+tutti_status set_timeout(tutti_comm *comm, double seconds) {
+  tutti_config config = {};
+  config.size = sizeof config;
+  const tutti_status status = tutti_comm_config(comm, &config);
+  config.timeout = seconds;
+  return status ? status : tutti_comm_configure(comm, &config);
 }
 
 }  // namespace tutti_c10d

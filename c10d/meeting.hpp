@@ -18,5 +18,8 @@ tutti_comm *meet(const c10::intrusive_ptr<c10d::Store> &store, int rank, int siz
 // A copy, with resources of its own. Collective. Throws tutti's error message.
 tutti_comm *twin(tutti_comm *comm);
 
+// From now on calls wait so many seconds for other ranks.
+tutti_status set_timeout(tutti_comm *comm, double seconds);
+
 }  // namespace tutti_c10d
 #endif

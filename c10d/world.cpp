@@ -22,7 +22,7 @@ void Group::setTimeout(Limit timeout) {
   const double seconds = static_cast<double>(timeout.count()) / 1e3;
   tutti_comm *comm = queue_->comm();
   auto w = task(c10d::OpType::UNKNOWN, "tutti:set_timeout", {}, {});
-  w->start_several = [=](Requests &) { return tutti_comm_set_timeout(comm, seconds); };
+  w->start_several = [=](Requests &) { return set_timeout(comm, seconds); };
   add(w, 0)->wait();  // between two operations
   mail_->set_timeout(seconds);
 }

@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "bench.h"
+#include "tutti_plan.h"
 
 const char bench_usage[] =
     "usage: tutti run -n N tutti bench [options]\n"

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "tutti_plan.h"
 
 static int cannot(const char *command, const char *path) {
   return cli_fail(CLI_FAILED, command, "cannot write '%s': %s", path, strerror(errno));

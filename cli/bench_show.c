@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "tutti_plan.h"
 
 void bench_show_head(const bench_job *job, const bench_options *o) {
   char helpers[40] = "";

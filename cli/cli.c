@@ -12,6 +12,7 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include "tutti_plan.h"
 
 int cli_fail(int status, const char *command, const char *format, ...) {
   char line[2048];

@@ -7,6 +7,7 @@
 
 #include "cli.h"
 #include "tutti_create.h"
+#include "tutti_launch.h"
 
 static const char usage[] =
     "usage: tutti aggregator [--port P] [--memory SIZE] [--jobs N] [--above HOST[:P]]\n"

@@ -9,7 +9,9 @@
 #include <string.h>
 
 #include "bench.h"
+#include "configure.h"
 #include "ranked.h"
+#include "tutti_plan.h"
 
 enum { WRONG = 1 };
 
@@ -111,8 +113,8 @@ static int with_comm(bench_job *job, const bench_options *o) {
   job_unmute(saved);
   if (status) {
     status = job_fail_alike(status);
-  } else if (tutti_comm_set_helpers(job->comm, (int)o->helpers) ||
-             (o->algo && tutti_comm_set_algo(job->comm, o->algo))) {
+  } else if (comm_set_helpers(job->comm, (int)o->helpers) ||
+             (o->algo && comm_set_algorithm(job->comm, o->algo))) {
     status = cli_fail(CLI_FAILED, "bench", "%s", tutti_error());
   } else {
     size_t n = bench_sizes(o);

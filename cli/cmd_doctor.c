@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "cli.h"
+#include "tutti_launch.h"
 #include "tutti_plan.h"
 
 static const char usage[] =

@@ -12,6 +12,7 @@
 #include "cli.h"
 #include "cpus.h"
 #include "topology.h"
+#include "tutti_plan.h"
 
 static const char usage[] =
     "usage: tutti info [--json | --profile | --topology NET [-P N]]\n"

@@ -9,6 +9,7 @@
 
 #include "plan.h"
 #include "pricing.h"
+#include "tutti_plan.h"
 
 static const char usage[] =
     "usage: tutti plan list [-P N] [--coll COLLECTIVE]\n"

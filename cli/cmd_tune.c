@@ -9,6 +9,7 @@
 #include "cpus.h"
 #include "ranked.h"
 #include "tune.h"
+#include "tutti_plan.h"
 
 static const char usage[] =
     "usage: tutti tune [-o FILE] [--seconds S]\n"

@@ -11,6 +11,7 @@
 
 #include "bench.h"
 #include "ranked.h"
+#include "tutti_plan.h"
 #include "wisdom_files.h"
 
 static const char usage[] =

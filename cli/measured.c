@@ -20,8 +20,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "configure.h"
 #include "pricing.h"
 #include "ranked.h"
+#include "tutti_plan.h"
 
 enum { DUEL = 3, PATIENCE = 4, MORE = 5 }; /* MORE: times as many rounds, at most */
 
@@ -213,7 +215,7 @@ static int with_prices(const bench_job *job, const bench_options *o, tutti_price
 static int measure(const bench_job *job, const bench_options *o) {
   tutti_prices *prices = NULL;
   const size_t n = bench_sizes(o);
-  if ((o->algo && tutti_comm_set_algo(job->comm, o->algo)) ||
+  if ((o->algo && comm_set_algorithm(job->comm, o->algo)) ||
       tutti_comm_prices(job->comm, o->coll, o->type, o->op, (int)o->root, &prices))
     return cli_fail(CLI_FAILED, "explain", "%s", tutti_error());
   measured_size *rows = calloc(n, sizeof *rows);

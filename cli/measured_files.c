@@ -6,6 +6,7 @@
 
 #include "measured.h"
 #include "pricing.h"
+#include "tutti_plan.h"
 
 static void json_plan(FILE *f, const survey_plan *p, bool first) {
   fprintf(f, "%s\n      {\"plan\": \"%s\", \"slices\": %d, \"predicted_s\": %.6g", first ? "" : ",",

@@ -4,6 +4,7 @@
 #define PLAN_H
 
 #include "cli.h"
+#include "tutti_plan.h"
 
 typedef struct plan_options {
   tutti_coll coll;

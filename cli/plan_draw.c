@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "plan.h"
+#include "tutti_plan.h"
 
 static const struct {
   const char *ending;

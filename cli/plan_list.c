@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "plan.h"
+#include "tutti_plan.h"
 
 typedef struct entry {
   const char *name, *sentence, *source;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "pricing.h"
+#include "tutti_plan.h"
 
 const char plan_price_usage[] =
     "usage: tutti plan price ALGORITHM|all -P N --size SIZE [--net FIGURES] [--topo LEVELS] ...\n"

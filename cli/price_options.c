@@ -8,6 +8,7 @@
 
 #include "pricing.h"
 #include "topology.h"
+#include "tutti_plan.h"
 
 enum { ROOT = 256, SHM, PROFILE, CONTRACT, ALGO, PLOT, CODE };
 static const struct option long_options[] = {
@@ -97,7 +98,7 @@ static int read_contract(const char *command, price_options *o) {
                                       [TUTTI_CONTRACT_ANY] = "any",
                                       [TUTTI_CONTRACT_RUN] = "run",
                                       [TUTTI_CONTRACT_EXACT] = "exact"};
-  for (int i = 0; i <= TUTTI_CONTRACT_EXACT; i++) {
+  for (int i = TUTTI_CONTRACT_SAME; i <= TUTTI_CONTRACT_EXACT; i++) {
     if (strcmp(optarg, words[i]) != 0) continue;
     o->q.contract = (tutti_contract)i;
     return 0;
@@ -148,8 +149,8 @@ static int read_one(const char *command, int c, char **argv, price_options *o) {
     case 'd':
     case 'o': return read_name(command, c, o);
     case CONTRACT: return read_contract(command, o);
-    case CODE: o->q.code = optarg; return 0;
-    case ALGO: o->q.algo = optarg; return 0;
+    case CODE: o->q.compression = optarg; return 0;
+    case ALGO: o->q.algorithm = optarg; return 0;
     case PLOT: o->plot = optarg; return 0;
     case 'j': o->json = true; return 0;
     default: return cli_bad_option(command, c, argv, long_options);

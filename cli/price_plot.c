@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "pricing.h"
+#include "tutti_plan.h"
 
 static const double step = 1.4142135623730951; /* from point to point */
 enum { NAMES = 4096, FAMILIES = 48, POINTS = 256, COLOURS = 10, GREY = 0 };

@@ -4,6 +4,7 @@
 #define PRICING_H
 
 #include "topology.h"
+#include "tutti_plan.h"
 
 typedef struct price_options {
   tutti_question q;

@@ -26,6 +26,7 @@
 #include <sys/types.h>
 
 #include "tutti.h"
+#include "tutti_launch.h"
 
 typedef struct run_host {
   char name[256];

@@ -21,6 +21,7 @@
 #include "cli.h"
 #include "cpus.h"
 #include "run_guard.h"
+#include "tutti_launch.h"
 
 static const double linger_seconds = 1, term_seconds = 2, kill_seconds = 5, tick_seconds = 0.02;
 /* Time for the front to pass on the signals that it received. */

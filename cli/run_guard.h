@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "run.h"
+#include "tutti_launch.h"
 
 typedef enum phase { PHASE_RUN, PHASE_LINGER, PHASE_TERM, PHASE_KILL } phase;
 

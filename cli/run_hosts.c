@@ -24,6 +24,7 @@
 #include "cli.h"
 #include "run.h"
 #include "tutti_create.h"
+#include "tutti_launch.h"
 
 extern char **environ;
 

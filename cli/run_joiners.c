@@ -12,6 +12,7 @@
 #include "cli.h"
 #include "run.h"
 #include "tutti_create.h"
+#include "tutti_launch.h"
 
 bool run_joins(const run_options *o) {
   return o->respawns && (o->hosts || o->total);

@@ -17,6 +17,7 @@
 #include "cli.h"
 #include "cpus.h"
 #include "run.h"
+#include "tutti_launch.h"
 
 char **run_job_env(const run_options *o, tutti_job *job, int rank, int newcomer) {
   enum { MOST = 16 };

@@ -1,8 +1,10 @@
 /* survey.c - times plans in turn. SPDX-License-Identifier: BSD-3-Clause */
 #include "survey.h"
+#include "configure.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include "tutti_plan.h"
 
 enum { SIT_OUT = 2 };        /* rounds before a plan that takes too long is skipped */
 enum { MOST_CALLS = 16384 }; /* of a round */
@@ -40,8 +42,8 @@ int survey_list(tutti_prices *prices, uint64_t bytes, survey_plan *plans, int mo
 /* ---- timing ---- */
 
 static tutti_status choose(const bench_job *job, const survey_plan *p, const char *override) {
-  tutti_status status = tutti_comm_set_algo(job->comm, p->name ? p->name : override);
-  return status ? status : tutti_comm_set_slices(job->comm, p->name ? p->slices : 0);
+  tutti_status status = comm_set_algorithm(job->comm, p->name ? p->name : override);
+  return status ? status : comm_set_slices(job->comm, p->name ? p->slices : 0);
 }
 
 /* Does the communicator run this plan, or another one instead? */

@@ -13,6 +13,7 @@
 #define SURVEY_H
 
 #include "bench.h"
+#include "tutti_plan.h"
 
 enum { SURVEY_ROUNDS = 99 };
 #define SURVEY_MOVED (-1.0)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "configure.h"
 #include "tune.h"
 #include "tutti_plan.h"
 
@@ -75,9 +76,9 @@ tutti_status tune_aggregator(tutti_comm *comm, tune_result *r) {
   tutti_status status = is_named(comm, &named);
   if (status || !named) return status;
   float *x = calloc(MANY, sizeof *x);
-  status = x ? tutti_comm_set_algo(comm, "aggregate") : TUTTI_ERR_MEMORY;
+  status = x ? comm_set_algorithm(comm, "aggregate") : TUTTI_ERR_MEMORY;
   if (!status && has_one(comm)) status = measure(comm, x, r);
-  const tutti_status after = x ? tutti_comm_set_algo(comm, NULL) : status;
+  const tutti_status after = x ? comm_set_algorithm(comm, NULL) : status;
   free(x);
   return status ? status : after;
 }

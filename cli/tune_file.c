@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "tune.h"
+#include "tutti_plan.h"
 
 void tune_add(tune_result *r, const char *name, double value, const char *meaning, ...) {
   if (r->figures == TUNE_FIGURES) return;

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "tune.h"
+#include "tutti_plan.h"
 
 typedef struct unknown {
   const char *name;

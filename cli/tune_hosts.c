@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "tune.h"
+#include "tutti_plan.h"
 
 enum { PIECE = 32768, WINDOW = 4, PIECES = 32, LEAST = 3, REPEATS = 7, TRIPS = 200 };
 #define ENOUGH 1.0 /* s for all repeats with one partner */

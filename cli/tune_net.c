@@ -17,7 +17,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "configure.h"
 #include "tune.h"
+#include "tutti_plan.h"
 
 enum { PIECE = 32768, WINDOW = 4, PIECES = 32, PORTS = 4 };
 enum { LEAST = 7, REPEATS = 41, RESTS = 50000 /* us */ };
@@ -251,7 +253,7 @@ static tutti_status one_level(tutti_comm *comm, int k, int levels, tune_result *
   if (!status && is) {
     l.at = tutti_comm_rank(l.comm);
     l.of = tutti_comm_size(l.comm);
-    status = tutti_comm_set_algo(l.comm, PLANS);
+    status = comm_set_algorithm(l.comm, PLANS);
     if (!status) status = measure(&l, &f);
     if (!status && l.at == 0) figures_of(&l, &f, levels > 1 ? level : "", r);
     if (k == levels) r->message = f.one;

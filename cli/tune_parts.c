@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "tune.h"
+#include "tutti_plan.h"
 
 enum { BLOCK = 64 << 10, LARGE = 32 << 20, REPEATS = 21, LEAST = 5 };
 #define ENOUGH  0.05

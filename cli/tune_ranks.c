@@ -21,6 +21,7 @@
 #include "cpus.h"
 #include "ranked.h"
 #include "tune.h"
+#include "tutti_plan.h"
 
 static const char *const families[] = {"one-shot",      "two-shot",       "naive",
                                        "doubling",      "bruck",          "fold(ring)",

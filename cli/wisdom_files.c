@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "tutti_plan.h"
 
 enum { MOST = 4 << 20 };
 

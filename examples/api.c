@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <tutti.h>
+#include <tutti_launch.h>
+#include <tutti_net.h>
+#include <tutti_plan.h>
 
 #define CHECK(call) check((call) == 0, #call)
 static void check(int good, const char *what) {
@@ -65,12 +68,22 @@ static void example_allreduce(tutti_comm *comm) {
   check(mine[0] == tutti_comm_size(comm) - 1, "the largest rank");
 }
 
-static void example_allreduce_many(tutti_comm *comm) {
+static void example_list(tutti_comm *comm) {
   float weights[300] = {1}, bias[3] = {2};
   const void *srcs[] = {weights, bias};
   void *dsts[] = {weights, bias}; /* in place */
   const size_t counts[] = {300, 3};
-  CHECK(tutti_allreduce_many(comm, 2, srcs, dsts, counts, TUTTI_FLOAT, TUTTI_AVG));
+  const tutti_call call = {.size = sizeof call,
+                           .coll = TUTTI_ALLREDUCE,
+                           .type = TUTTI_FLOAT,
+                           .op = TUTTI_AVG,
+                           .n = 2,
+                           .srcs = srcs,
+                           .dsts = dsts,
+                           .counts = counts};
+  tutti_request *request;
+  CHECK(tutti_call_start(comm, &call, &request));
+  CHECK(tutti_request_wait(&request));
   check(weights[0] == 1 && bias[0] == 2, "the mean of equal numbers");
 }
 
@@ -177,26 +190,29 @@ static void example_split(tutti_comm *comm) {
 
 static void example_choose(tutti_comm *comm) {
   float x = 1;
-  CHECK(tutti_comm_set_algo(comm,
-                            "doubling:0-64k;^tree")); /* doubling up to 64 KiB, and never a tree */
-  CHECK(tutti_comm_set_slices(comm, 2));
-  CHECK(tutti_comm_set_contract(comm, TUTTI_CONTRACT_EXACT)); /* the exact sum, rounded once */
+  tutti_config config = {.size = sizeof config};
+  CHECK(tutti_comm_config(comm, &config));   /* the settings in effect */
+  config.algorithm = "doubling:0-64k;^tree"; /* doubling up to 64 KiB, and never a tree */
+  config.contract = TUTTI_CONTRACT_EXACT;    /* the exact sum, rounded once */
+  config.name = "example";                   /* for the log, traces and `tutti doctor` */
+  CHECK(tutti_comm_configure(comm, &config));
   CHECK(tutti_allreduce(comm, &x, &x, 1, TUTTI_FLOAT, TUTTI_SUM));
-  CHECK(tutti_comm_set_contract(comm, TUTTI_CONTRACT_SAME));
-  CHECK(tutti_comm_set_code(comm, "error=1e-2")); /* fewer bytes between hosts, where it pays */
-  CHECK(tutti_comm_set_code(comm, NULL));
-  CHECK(tutti_comm_set_slices(comm, 0));
-  CHECK(tutti_comm_set_algo(comm, NULL)); /* tutti chooses again */
+  config = (tutti_config){.size = sizeof config,
+                          .compression = "error=1e-2"}; /* fewer bytes between hosts */
+  CHECK(tutti_comm_configure(comm, &config));
+  config = (tutti_config){.size = sizeof config};
+  CHECK(tutti_comm_configure(comm, &config)); /* all as at first */
 }
 
 static void example_helpers(tutti_comm *comm) {
   const int helpers =
       tutti_comm_size(comm) > 2; /* the last of three ranks or more brings no data, but sums */
   float x = 1, sum = 0;
-  CHECK(tutti_comm_set_helpers(comm, helpers));
-  check(tutti_comm_helpers(comm) == helpers, "how many help");
+  tutti_config config = {.size = sizeof config, .helpers = helpers};
+  CHECK(tutti_comm_configure(comm, &config));
   CHECK(tutti_allreduce(comm, &x, &sum, 1, TUTTI_FLOAT, TUTTI_SUM));
-  CHECK(tutti_comm_set_helpers(comm, 0));
+  config.helpers = 0;
+  CHECK(tutti_comm_configure(comm, &config));
 }
 
 static void *work(void *comm) {
@@ -250,15 +266,13 @@ static void example_call_init(tutti_comm *comm) {
 enum { N = 3, RANKS = 64, FORMS = 13 };
 static float in[RANKS * N],
     out[FORMS][RANKS * N]; /* of up to RANKS ranks; each request has separate buffers */
-static const void *const srcs[] = {in, in + N};
-static void *const dsts[] = {out[0], out[0] + N};
-static const size_t two[] = {N, N};
 static size_t counts[RANKS];
 
 static void example_every_start(tutti_comm *comm) {
   tutti_request *r[FORMS], **next = r;
+  size_t first;
   for (int i = 0; i < tutti_comm_size(comm); i++) counts[i] = N;
-  CHECK(tutti_allreduce_many_start(comm, 2, srcs, dsts, two, TUTTI_FLOAT, TUTTI_SUM, next++));
+  CHECK(tutti_allreduce_start(comm, in, out[0], N, TUTTI_FLOAT, TUTTI_SUM, next++));
   CHECK(tutti_reduce_scatter_start(comm, in, out[1], N, TUTTI_FLOAT, TUTTI_SUM, next++));
   CHECK(tutti_reduce_scatterv_start(comm, in, out[2], counts, TUTTI_FLOAT, TUTTI_SUM, next++));
   CHECK(tutti_allgather_start(comm, in, out[3], N, TUTTI_FLOAT, next++));
@@ -271,7 +285,20 @@ static void example_every_start(tutti_comm *comm) {
   CHECK(tutti_scatter_start(comm, in, out[10], N, TUTTI_FLOAT, 0, next++));
   CHECK(tutti_alltoall_start(comm, in, out[11], N, TUTTI_FLOAT, next++));
   CHECK(tutti_barrier_start(comm, next++));
-  while (next > r) CHECK(tutti_request_wait(--next)); /* in any order */
+  CHECK(tutti_wait_any(FORMS, r, &first)); /* one of them; its handle is NULL now */
+  check(first < FORMS && !r[first], "one has completed");
+  CHECK(tutti_wait_all(FORMS, r));
+}
+
+static void example_group(tutti_comm *comm) {
+  int sum[2] = {1, 2}, root = 3;
+  CHECK(tutti_group_begin(comm));
+  CHECK(tutti_allreduce(comm, &sum[0], &sum[0], 1, TUTTI_INT32, TUTTI_SUM)); /* returns at once */
+  CHECK(tutti_allreduce(comm, &sum[1], &sum[1], 1, TUTTI_INT32, TUTTI_SUM));
+  CHECK(tutti_broadcast(comm, &root, &root, 1, TUTTI_INT32, 0));
+  CHECK(tutti_group_end(comm, NULL)); /* all three have run */
+  check(sum[0] == tutti_comm_size(comm) && sum[1] == 2 * sum[0], "both sums");
+  CHECK(tutti_comm_async_error(comm)); /* and nothing has failed */
 }
 
 static void example_coded(tutti_comm *comm) {
@@ -284,7 +311,8 @@ static void example_coded(tutti_comm *comm) {
                            .count = N,
                            .type = TUTTI_FLOAT,
                            .op = TUTTI_SUM,
-                           .code = "error=1e-2"}; /* for this call alone */
+                           .algorithm = "^naive", /* for this call alone */
+                           .compression = "error=1e-2"};
   tutti_request *request;
   CHECK(tutti_call_start(comm, &call, &request));
   CHECK(tutti_request_wait(&request));
@@ -313,13 +341,13 @@ static void example_abort(tutti_comm *comm) {
 
 int main(void) {
   static void (*const examples[])(tutti_comm *) = {
-      example_version,      example_types_and_ops, example_error,          example_log,
-      example_scratch,      example_allreduce,     example_allreduce_many, example_reduce_scatter,
-      example_counts,       example_rooted,        example_scan,           example_own_op,
-      example_weighted_sum, example_reduce_local,  example_mem_alloc,      example_split,
-      example_choose,       example_helpers,       example_threads,        example_start,
-      example_call_init,    example_every_start,   example_coded,          example_launcher,
-      example_abort,
+      example_version,      example_types_and_ops, example_error,     example_log,
+      example_scratch,      example_allreduce,     example_list,      example_reduce_scatter,
+      example_counts,       example_rooted,        example_scan,      example_own_op,
+      example_weighted_sum, example_reduce_local,  example_mem_alloc, example_split,
+      example_choose,       example_helpers,       example_threads,   example_start,
+      example_call_init,    example_every_start,   example_coded,     example_group,
+      example_launcher,     example_abort,
   };
   enum { EXAMPLES = sizeof examples / sizeof *examples };
   tutti_comm *comm;

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <tutti.h>
 #include <tutti_create.h>
+#include <tutti_launch.h>
 #include <tutti_net.h>
 #include <unistd.h>
 

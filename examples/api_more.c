@@ -8,6 +8,8 @@
 #include <time.h>
 #include <tutti.h>
 #include <tutti_create.h>
+#include <tutti_launch.h>
+#include <tutti_plan.h>
 #include <unistd.h>
 
 #define CHECK(call) check((call) == 0, #call)
@@ -114,8 +116,11 @@ static void example_measure(tutti_comm *comm) {
   tutti_measured found = {.size = sizeof found};
   CHECK(tutti_comm_measure(comm, TUTTI_ALLREDUCE, 1000, TUTTI_FLOAT, TUTTI_SUM, &found));
   if (found.candidates) printf("%s: %.1f us, the fastest\n", found.plan, found.seconds * 1e6);
-  CHECK(tutti_comm_set_measure(comm, 1)); /* each new kind of call is measured first */
-  CHECK(tutti_comm_set_measure(comm, 0));
+  tutti_config config = {.size = sizeof config,
+                         .measure = 1}; /* each new kind of call is measured first */
+  CHECK(tutti_comm_configure(comm, &config));
+  config.measure = -1;
+  CHECK(tutti_comm_configure(comm, &config));
 }
 
 static void example_wisdom(tutti_comm *comm) {
@@ -202,7 +207,9 @@ static void example_buckets(tutti_comm *comm) {
 static void example_survive(tutti_comm *comm) {
   tutti_comm *failed, *smaller, *larger;
   CHECK(tutti_comm_dup(comm, &failed));
-  CHECK(tutti_comm_set_timeout(failed, 60)); /* a rank that is a minute late fails the call */
+  const tutti_config config = {.size = sizeof config,
+                               .timeout = 60}; /* a rank that is a minute late fails the call */
+  CHECK(tutti_comm_configure(failed, &config));
   CHECK(tutti_barrier(failed));
   CHECK(tutti_barrier(comm)); /* all ranks have left the call that an abort would end */
   CHECK(tutti_comm_abort(failed, "as if a rank had died"));

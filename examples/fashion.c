@@ -207,7 +207,10 @@ int main(int argc, char **argv) {
   my_rank = tutti_comm_rank(comm);
   if (!newcomer) {
     o = parse(argc, argv);
-    if (o.algo) must(tutti_comm_set_algo(comm, o.algo), "--algo");
+    if (o.algo)
+      must(tutti_comm_configure(comm,
+                                &(tutti_config){.size = sizeof(tutti_config), .algorithm = o.algo}),
+           "--algo");
     data_load(comm, o.data, &training, &test);
   }
 

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "fashion.h"
+#include "tutti_plan.h"
 
 void exchange_open(exchange *x, tutti_comm *comm, net *n, trace *t) {
   memset(x, 0, sizeof *x);

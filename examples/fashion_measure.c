@@ -57,7 +57,9 @@ static void steps(trainer *t, int count) {
 /* One round: the figures are means over the ranks. */
 static void one_round(trainer *t, way *w, int round) {
   exchange *x = &t->exchange;
-  must(tutti_comm_set_algo(t->comm, w->algo), w->name);
+  must(tutti_comm_configure(t->comm,
+                            &(tutti_config){.size = sizeof(tutti_config), .algorithm = w->algo}),
+       w->name);
   x->blocking = w->blocking;
   steps(t, WARM);
   must(tutti_barrier(t->comm), "barrier");
@@ -66,7 +68,7 @@ static void one_round(trainer *t, way *w, int round) {
   steps(t, STEPS);
   double mine[FIGURES] = {now() - begin, x->spent.wait, x->spent.progress, x->spent.blocking,
                           without_core() - before};
-  must(tutti_comm_set_algo(t->comm, NULL), "set_algo");
+  must(tutti_comm_configure(t->comm, &(tutti_config){.size = sizeof(tutti_config)}), "configure");
   must(tutti_allreduce(t->comm, mine, mine, FIGURES, TUTTI_DOUBLE, TUTTI_AVG), "summing times");
   for (int f = 0; f < FIGURES; f++) w->figures[f][round] = mine[f] / STEPS * 1e3;
 }

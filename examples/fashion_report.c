@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "fashion.h"
+#include "tutti_plan.h"
 
 static const char *const event_name[EVENT_KINDS] = {"prepare", "forward",  "backward", "update",
                                                     "wait",    "progress", "flight"};

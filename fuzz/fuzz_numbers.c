@@ -9,11 +9,14 @@
 #include <math.h>
 #include <stdbool.h>
 
+#include "../cli/configure.h"
+#include "../tests/support/lists.h"
 #include "fuzz.h"
 #include "tutti.h"
 #include "tutti_bucket.h"
 #include "tutti_create.h"
 #include "tutti_fault.h"
+#include "tutti_launch.h"
 #include "tutti_message.h"
 #include "tutti_plan.h"
 
@@ -79,7 +82,7 @@ static void prices_of_calls(void) {
   double seconds = 0;
   char plan[TUTTI_PLAN_TEXT], *text = NULL;
   const tutti_coll coll = (tutti_coll)(number() % (TUTTI_COLL_COUNT + 1));
-  said(tutti_comm_set_slices(comms[0], whole()));
+  said(comm_set_slices(comms[0], whole()));
   const size_t n = number();
   const tutti_type type = (tutti_type)whole();
   const tutti_op op = (tutti_op)whole();
@@ -88,7 +91,7 @@ static void prices_of_calls(void) {
   said(status);
   need(status || (seconds >= 0 && !isnan(seconds)));
   if (!tutti_comm_explain(comms[0], coll, n, type, op, whole(), &text)) tutti_text_free(text);
-  said(tutti_comm_set_slices(comms[0], 0));
+  said(comm_set_slices(comms[0], 0));
 }
 
 static void prices_of_machines(void) {
@@ -140,11 +143,11 @@ static void schedules(void) {
 
 static void settings(void) {
   const int helpers = whole(), contract = whole();
-  said(tutti_comm_set_timeout(comms[0], real()));
-  said(tutti_comm_set_helpers(comms[0], helpers));
-  said(tutti_comm_set_helpers(comms[0], 0));
-  said(tutti_comm_set_contract(comms[0], (tutti_contract)contract));
-  said(tutti_comm_set_contract(comms[0], TUTTI_CONTRACT_SAME));
+  said(comm_set_timeout(comms[0], real()));
+  said(comm_set_helpers(comms[0], helpers));
+  said(comm_set_helpers(comms[0], 0));
+  said(comm_set_contract(comms[0], (tutti_contract)contract));
+  said(comm_set_contract(comms[0], TUTTI_CONTRACT_SAME));
   const char *level;
   const int a = whole(), b = whole();
   tutti_comm_apart(comms[0], a, b, &level);
@@ -197,8 +200,8 @@ static void vectors(void) {
   const void *srcs[] = {room[0]};
   if (tutti_comm_from_threads(1, &one)) return;
   said(tutti_allreduce(one, room[0], room[1], n, type, op));
-  said(tutti_allreduce_many(one, 1, srcs, dsts, counts, type, op));
-  said(tutti_allreduce_many(one, SIZE_MAX / (1 + number() % 16), NULL, NULL, NULL, type, op));
+  said(allreduce_many(one, 1, srcs, dsts, counts, type, op));
+  said(allreduce_many(one, SIZE_MAX / (1 + number() % 16), NULL, NULL, NULL, type, op));
   said(tutti_reduce_scatter(one, room[0], room[1], n, type, op));
   said(tutti_allgather(one, room[0], room[1], n, type));
   said(tutti_reduce_scatterv(one, room[0], room[1], counts, type, op));

@@ -6,6 +6,7 @@
 #include "fuzz.h"
 #include "override.h"
 #include "prove.h"
+#include "tutti_plan.h"
 
 static const int ranks_of[] = {1, 4, 7};
 

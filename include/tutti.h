@@ -72,12 +72,6 @@ TUTTI_API const char *tutti_version(int *major, int *minor, int *patch);
 typedef void tutti_log_fn(void *ctx, int level, const char *line);
 TUTTI_API void tutti_log_set(tutti_log_fn *fn, void *ctx);
 
-/** Allocate scratch memory of message-passing communicators with `take` and `give`: partial
- *  sums, received messages, and the memory that tutti_mem_alloc returns there. `take` returns NULL
- *  if it has no memory; `give` frees. NULL, the default: malloc and free. Meant for simulators,
- *  where such memory need not be real. Set it before the first communicator is made. */
-TUTTI_API void tutti_scratch_set(void *(*take)(size_t bytes), void (*give)(void *memory));
-
 /* ------------------------------------------------------ types and ops --- */
 
 /** The type of an element. */
@@ -135,44 +129,6 @@ typedef enum tutti_op {
 
 /** Bytes of one element; 0 for an unknown type. */
 TUTTI_API size_t tutti_type_size(tutti_type type);
-/** "float", "bf16", ...; "?" for an unknown type. */
-TUTTI_API const char *tutti_type_name(tutti_type type);
-/** "sum", "minloc", ..., "user", "scaled"; "?" for an unknown op. */
-TUTTI_API const char *tutti_op_name(tutti_op op);
-/** 1 if `op` is defined for `type`, else 0; an op of tutti_op_create counts as defined for all. */
-TUTTI_API int tutti_type_has_op(tutti_type type, tutti_op op);
-
-/** dst[i] = a[i] op b[i] for i < count; dst may equal a or b. Must be
- *  associative. If it is not commutative, `a` comes from lower ranks than `b`. */
-typedef void tutti_op_fn(const void *a, const void *b, void *dst, size_t count,
-                         tutti_type type, void *ctx);
-
-/** Register your own op. Every rank must register it.
- *  fn           combines elements; it receives `ctx`. Any thread that sums may call it.
- *  commutative  0: only plans that keep the ranks' order may run.
- *  op           receives the handle; free it with tutti_op_free when no call
- *               uses it any more.
- *  Returns      TUTTI_OK; TUTTI_ERR_ARG; TUTTI_ERR_MEMORY (1000 are in use). */
-TUTTI_API tutti_status tutti_op_create(tutti_op_fn *fn, void *ctx, int commutative, tutti_op *op);
-
-/** Register a weighted sum: the sum over r of factor_r * x_r, added as by TUTTI_SUM.
- *  Every rank must register it.
- *
- *  factor       of this rank; finite. The factor and the product are rounded to the
- *               type (fp16, bf16: to float). Ranks may have different factors.
- *  Types        floating point and complex (both parts are multiplied). Integers
- *               do not have this op: TUTTI_ERR_OP.
- *  The multiplication happens in the copy that sends src to the peers. Where peers
- *  read src directly (tutti_mem_alloc), it takes one additional pass, into dst.
- *  Out of place, src is not written.
- *  Returns      TUTTI_OK; TUTTI_ERR_ARG; TUTTI_ERR_MEMORY (1000 ops are in use). */
-TUTTI_API tutti_status tutti_op_create_scaled(double factor, tutti_op *op);
-TUTTI_API tutti_status tutti_op_free(tutti_op op); /* free an op that no call uses any more */
-
-/** dst[i] = a[i] op b[i], with the library's own kernels (avg and scaled ops only add). dst may
- *  equal a or b. Local. Returns TUTTI_OK; TUTTI_ERR_ARG, _TYPE, _OP. */
-TUTTI_API tutti_status tutti_reduce_local(const void *a, const void *b, void *dst, size_t count,
-                                          tutti_type type, tutti_op op);
 
 /* ------------------------------------------------------- communicators --- */
 
@@ -205,62 +161,10 @@ TUTTI_API int tutti_comm_size(const tutti_comm *comm); /* the number of ranks, P
  *  call it at any time. */
 TUTTI_API tutti_status tutti_comm_abort(tutti_comm *comm, const char *reason);
 
-/** Restrict which plans may run on this communicator. `algo` names algorithms with
- *  their parameters, as `tutti plan list` prints them ("fold(ring)", "two-shot"); '^' excludes
- *  them, also with further parameters. Entries may have a range of sizes; semicolons separate them:
- *    "consistent(i=2):0-64k;fold(ring):64k-"    sizes in bytes of the vector
- *    "^ring;^tree"                              no ring, and no tree at all
- *  NULL, the default: tutti chooses. It also chooses where a named algorithm cannot
- *  run, and logs the reason. Must be the same on all ranks. The environment variable
- *  TUTTI_ALGO sets it for every communicator.
- *  Returns TUTTI_OK; TUTTI_ERR_ARG (an unknown algorithm or a bad range; tutti_error()
- *  suggests one); TUTTI_ERR_STATE (requests are in flight). */
-TUTTI_API tutti_status tutti_comm_set_algo(tutti_comm *comm, const char *algo);
-
-/** What results guarantee. Must be the same on all ranks. */
-typedef enum tutti_contract {
-  TUTTI_CONTRACT_SAME, /* the same bits on all ranks (default) */
-  TUTTI_CONTRACT_ANY,  /* ranks may round a sum differently: more plans can run */
-  TUTTI_CONTRACT_RUN,  /* the same bits on all ranks and in every run: no measurement decides */
-  TUTTI_CONTRACT_EXACT /* the exact sum, rounded once: the same bits for every plan, every
-                          placement of the ranks, and every number of ranks */
-} tutti_contract;
-
-/** Set the contract of this communicator. The environment variable TUTTI_CONTRACT (same, any,
- *  run or exact) sets it for every communicator. docs/reproducible.md says what each contract
- *  guarantees, on what conditions, and at what cost.
- *  Under exact, sums of floating point and complex types are exact sums, rounded once to
- *  nearest even; avg is the exact mean, rounded once; a scaled op sums the rounded products.
- *  Infinities and NaNs give what IEEE 754 says of a sum, in any order. Finite numbers overflow
- *  only if their exact sum does. A zero is negative only if all summands are. prod of these
- *  types, and ops of tutti_op_create, return TUTTI_ERR_UNSUPPORTED. Everything else is as
- *  under run.
- *  Returns TUTTI_OK; TUTTI_ERR_ARG; TUTTI_ERR_STATE (requests are in flight);
- *  TUTTI_ERR_UNSUPPORTED (exact on 2097152 ranks or more). */
-TUTTI_API tutti_status tutti_comm_set_contract(tutti_comm *comm, tutti_contract contract);
-
-/** Cut vectors into `slices` parts (0: tutti chooses). Each part runs the same
- *  schedule, up to three at a time. Must be the same on all ranks. Applies to allreduce,
- *  reduce, broadcast, scan and exscan; the other collectives ignore it. */
-TUTTI_API tutti_status tutti_comm_set_slices(tutti_comm *comm, int slices);
-
-/** Make the last `helpers` ranks helpers: they bring no data and receive no result, but
- *  sum for the others, as the switches of a network can (`aggregate` in
- *  docs/schedules.md). From then on collectives are over the first P - helpers ranks: avg
- *  divides by their number, roots are among them, and each has a block in reduce_scatter
- *  and allgather. P, ranks and barriers stay as before. Helpers make every call that the
- *  others make, with the same count, type, op and root; their buffers are ignored and may
- *  be NULL. Collectives that no plan supports with helpers, as gather, return
- *  TUTTI_ERR_UNSUPPORTED. Same on all ranks; local.
- *
- *  helpers  from 0 (the default: all ranks bring data) to P - 1.
- *  One rank can help several groups simultaneously: split off one communicator per group, with
- *  the helpers last in each. The helpers start the collectives of all groups; waiting
- *  for one drives all.
- *  Returns  TUTTI_OK; TUTTI_ERR_ARG; TUTTI_ERR_MEMORY; TUTTI_ERR_STATE (requests
- *           are in flight). */
-TUTTI_API tutti_status tutti_comm_set_helpers(tutti_comm *comm, int helpers);
-TUTTI_API int tutti_comm_helpers(const tutti_comm *comm); /* how many ranks help; -1 for NULL */
+/** How the communicator fares, without waiting and without a call of other ranks: TUTTI_OK; the error that every call on it
+ *  returns; or TUTTI_ERR_PEER_LOST: a rank is gone. Any thread may ask; while another thread is inside a call, which returns
+ *  failures itself, the answer is TUTTI_OK. */
+TUTTI_API tutti_status tutti_comm_async_error(tutti_comm *comm);
 
 /** End this process's use of tutti. Local. Every later call returns TUTTI_ERR_STATE.
  *  Free all communicators first. */
@@ -303,17 +207,6 @@ typedef struct tutti_request tutti_request; /* a request */
  *            _ABORTED (see "Errors" above). */
 TUTTI_API tutti_status tutti_allreduce(tutti_comm *comm, const void *src, void *dst, size_t count,
                                        tutti_type type, tutti_op op);
-
-/** tutti_allreduce on each of `n` buffers, as one operation. Many short buffers cost as
- *  much as one call on all of them together; long buffers are not copied.
- *
- *  srcs, dsts, counts  n entries each. Buffer i is counts[i] elements at srcs[i] and
- *            dsts[i], which may be equal (in place). No dst may overlap another buffer
- *            of the list. The lists are copied during the call.
- *  n and counts may be 0 and must be the same on all ranks. */
-TUTTI_API tutti_status tutti_allreduce_many(tutti_comm *comm, size_t n, const void *const *srcs,
-                                            void *const *dsts, const size_t *counts,
-                                            tutti_type type, tutti_op op);
 
 /** Rank r gets elements [r*count, (r+1)*count) of the sum.
  *  src    P * count elements;  dst  count elements; in place: dst is
@@ -388,10 +281,6 @@ TUTTI_API tutti_status tutti_barrier(tutti_comm *comm);
 TUTTI_API tutti_status tutti_allreduce_start(tutti_comm *comm, const void *src, void *dst,
                                              size_t count, tutti_type type, tutti_op op,
                                              tutti_request **request);
-TUTTI_API tutti_status tutti_allreduce_many_start(tutti_comm *comm, size_t n,
-                                                  const void *const *srcs, void *const *dsts,
-                                                  const size_t *counts, tutti_type type,
-                                                  tutti_op op, tutti_request **request);
 TUTTI_API tutti_status tutti_reduce_scatter_start(tutti_comm *comm, const void *src, void *dst,
                                                   size_t count, tutti_type type, tutti_op op,
                                                   tutti_request **request);
@@ -426,6 +315,13 @@ TUTTI_API tutti_status tutti_alltoall_start(tutti_comm *comm, const void *src, v
                                             size_t count, tutti_type type, tutti_request **request);
 TUTTI_API tutti_status tutti_barrier_start(tutti_comm *comm, tutti_request **request);
 
+/** Many calls as one: until tutti_group_end, blocking collectives and messages on `comm` are checked and kept, and return at
+ *  once. No buffer that one of them writes may be used by another. Nonblocking calls are TUTTI_ERR_STATE. */
+TUTTI_API tutti_status tutti_group_begin(tutti_comm *comm);
+/** Start what was kept, as one request; NULL: wait for it. Allreduces that follow each other with the same type and op are
+ *  summed together, and messages may meet in any order. Returns as the calls. */
+TUTTI_API tutti_status tutti_group_end(tutti_comm *comm, tutti_request **request);
+
 /* ------------------------------------------------------------- requests --- */
 
 /** Start a persistent `request`. TUTTI_ERR_STATE if it is running. */
@@ -440,33 +336,26 @@ TUTTI_API tutti_status tutti_request_wait(tutti_request **request);
  *  request is complete (it is then freed or idle, as after _wait), else 0. */
 TUTTI_API tutti_status tutti_request_test(tutti_request **request, int *done);
 
+/** tutti_request_wait on each of `n` handles, which may be NULL and of several communicators. Waits for all even if one
+ *  fails, and returns the status of the first that did; TUTTI_ERR_INTERRUPTED at once. */
+TUTTI_API tutti_status tutti_wait_all(size_t n, tutti_request **requests);
+
+/** Wait until one of `n` requests completes, and retire it as tutti_request_wait does. *index: which one; n: all were NULL
+ *  or idle. Returns its status. */
+TUTTI_API tutti_status tutti_wait_any(size_t n, tutti_request **requests, size_t *index);
+
 /** Free an idle persistent request and set *request to NULL. TUTTI_ERR_STATE if it is running. */
 TUTTI_API tutti_status tutti_request_free(tutti_request **request);
-
-/* ------------------------------------------------------ for launchers --- */
-
-typedef struct tutti_job tutti_job; /* the ranks of one machine that are started together */
-/** Shared memory for `n` ranks on this machine: a sealed, nameless memfd, which
- *  disappears when the last process that holds it ends.
- *  Returns TUTTI_OK; TUTTI_ERR_ARG; TUTTI_ERR_SYSTEM. */
-TUTTI_API tutti_status tutti_job_create(int n, tutti_job **job);
-/** The i-th environment entry ("NAME=value") that rank `rank` must be started
- *  with; NULL past the end. The string is valid until the next call. */
-TUTTI_API const char *tutti_job_env(tutti_job *job, int rank, int i);
-/** The descriptor that every rank must inherit (it is not close-on-exec). */
-TUTTI_API int tutti_job_fd(const tutti_job *job);
-TUTTI_API void tutti_job_free(tutti_job *job); /* close the launcher's end; the ranks keep theirs */
-
-/** The i-th line about what this machine supports ("wire shm: yes"), valid until the thread's next call; or NULL. */
-TUTTI_API const char *tutti_info(int i);
 
 #ifdef __cplusplus
 }
 #endif
 #include "tutti_bucket.h"    /* gradients, summed while the next are computed */
-#include "tutti_call.h"      /* persistent calls, and vectors on a GPU in the order of a stream */
+#include "tutti_call.h"      /* calls with more arguments: persistent, lists, on a stream */
+#include "tutti_config.h"    /* a communicator's settings */
+#include "tutti_create.h"    /* communicators of processes that meet by themselves */
 #include "tutti_fault.h"     /* recovery after a failure */
 #include "tutti_interrupt.h" /* waits that end early, as by Ctrl-C */
 #include "tutti_message.h"   /* point-to-point messages */
-#include "tutti_plan.h"      /* plans: names, schedules, prices, wisdom */
+#include "tutti_op.h"        /* ops of your own, and sums without other ranks */
 #endif

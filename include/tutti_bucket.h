@@ -46,7 +46,8 @@ typedef struct tutti_buckets_config {
                    and added in the next step (error feedback) */
   int thread;   /* 1: a progress thread of tutti, as TUTTI_PROGRESS_THREAD=1; may differ between
                    ranks */
-  const char *code; /* how messages between hosts may be coded, as for tutti_comm_set_code; NULL: as on
+  const char
+      *compression; /* how messages between hosts may be coded, as in tutti_config; NULL: as on
                    `comm`. If it allows an error, the rounding errors of tensors of TUTTI_FLOAT are
                    kept (4 bytes per element, and a copy of tensors that do not lie side by side) and
                    added in the next step, as with bf16; not with helpers. Copied */
@@ -79,7 +80,7 @@ TUTTI_API tutti_status tutti_buckets_create(tutti_comm *comm, size_t n, const tu
  *  type; each bucket begins on a multiple of 64 bytes. The memory is freed with the object.
  *  Otherwise it is the address that the caller registered.
  *  Local. NULL: buckets is NULL, i is not a tensor, or this rank brings no data
- *  (tutti_comm_set_helpers) and registered NULL. */
+ *  (`helpers` of tutti_config) and registered NULL. */
 TUTTI_API void *tutti_bucket_data(const tutti_buckets *buckets, size_t i);
 
 /** Tensor `i` holds this rank's summand. The library owns it until a wait for it returns. Starts

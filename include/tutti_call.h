@@ -16,8 +16,8 @@
 extern "C" {
 #endif
 
-/** The arguments of a collective. Fields that it does not have are ignored, so zeros will do. The struct, its lists and `code`
- *  are read during the call only. */
+/** The arguments of a collective. Fields that it does not have are ignored, so zeros will do. The struct, its lists and
+ *  texts are read during the call only. */
 typedef struct tutti_call {
   size_t size; /* sizeof(tutti_call) */
   tutti_coll coll;
@@ -30,18 +30,24 @@ typedef struct tutti_call {
   tutti_type type;
   tutti_op op;
   int root;
-  /* For this call alone, as for tutti_comm_set_code; NULL: the communicator's. If ranks bring different codes, all get
-   * TUTTI_ERR_MISMATCH, whether or not the call would be coded. */
-  const char *code;
+  /* For this call alone, as in tutti_config; NULL: the communicator's. If ranks bring different ones, all get
+   * TUTTI_ERR_MISMATCH, whether or not they change this call. */
+  const char *algorithm;
+  const char *compression;
+  const char *
+      tag; /* up to 47 bytes that traces and `tutti doctor` show beside the call; need not be equal on all ranks */
   void *stream; /* for tutti_call_on_stream: a CUstream or cudaStream_t; NULL: the legacy default stream */
-  /* For TUTTI_ALLREDUCE, a list of n buffers as in tutti_allreduce_many; zeros: src and dst. */
+  /* For TUTTI_ALLREDUCE, a list of n buffers, summed as one operation; zeros: src and dst. Many short buffers cost as much as
+   * one call on all of them together; long buffers are not copied. Buffer i is counts[i] elements at srcs[i] and dsts[i],
+   * which may be equal (in place); no dst may overlap another buffer of the list. n and counts are the same on all ranks, and
+   * may be 0. */
   size_t n;
   const void *const *srcs;
   void *const *dsts;
 } tutti_call;
 
 /** Start a nonblocking call, as tutti_allreduce_start does.
- *  Returns as tutti_allreduce; TUTTI_ERR_ARG: no such collective, or it takes no counts, list or code. */
+ *  Returns as tutti_allreduce; TUTTI_ERR_ARG: no such collective, or it takes no counts, list, algorithm or compression. */
 TUTTI_API tutti_status tutti_call_start(tutti_comm *comm, const tutti_call *call,
                                         tutti_request **request);
 
@@ -56,7 +62,7 @@ TUTTI_API tutti_status tutti_call_init(tutti_comm *comm, const tutti_call *call,
  *  over an MPI that any thread may call; under the contract 'exact' it returns with the result. 8 calls
  *  of a communicator are in flight at most; the next waits for the first. A failure in flight is returned by
  *  the next call or by tutti_stream_wait; the stream continues, and dst is undefined.
- *  Returns as tutti_call_start, and TUTTI_ERR_ARG: no vector lies on a device, a barrier, a list or a code; TUTTI_ERR_SYSTEM:
+ *  Returns as tutti_call_start, and TUTTI_ERR_ARG: no vector lies on a device, a barrier, or a list, an algorithm or a compression; TUTTI_ERR_SYSTEM:
  *  the device failed. */
 TUTTI_API tutti_status tutti_call_on_stream(tutti_comm *comm, const tutti_call *call);
 

@@ -7,7 +7,7 @@
 #ifndef TUTTI_CREATE_H
 #define TUTTI_CREATE_H
 
-#include "tutti.h"
+#include "tutti_config.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -21,13 +21,6 @@ typedef struct tutti_id {
   char text[TUTTI_ID_BYTES]; /* ends in a zero */
 } tutti_id;
 
-/** How to make a communicator; all fields but the size may be 0. */
-typedef struct tutti_config {
-  size_t size;     /* of this struct */
-  const char *net; /* "ucx", "tcp", "tls"; "name": libtutti_name.so; or a path with a '/'. NULL: TUTTI_NET, else ucx or tcp */
-  double timeout;  /* s to wait for missing ranks; 0: TUTTI_CONNECT_TIMEOUT, else 120 */
-} tutti_config;
-
 /** Open a rendezvous for one communicator in this process, usually rank 0. The process must
  *  live until the communicator is made. The rendezvous listens on all addresses of this host,
  *  or on TUTTI_ADDR (names or addresses, separated by commas), and on TUTTI_PORT (0, the
@@ -35,37 +28,6 @@ typedef struct tutti_config {
  *  id  receives the name, which the other ranks need.
  *  Returns TUTTI_OK; TUTTI_ERR_ARG; TUTTI_ERR_SYSTEM (the port is taken, ...). */
 TUTTI_API tutti_status tutti_unique_id(tutti_id *id);
-
-/** As tutti_unique_id, with an `id` for any number of communicators of the same ranks, one after another,
- *  as long as this process lives. For launchers whose ranks run several programs in turn. */
-TUTTI_API tutti_status tutti_unique_id_lasting(tutti_id *id);
-
-/** For launchers on several hosts: as tutti_unique_id_lasting, for `ranks` ranks; and up to `newcomers` joiners (1 to 1000) may wait
- *  at the same id until tutti_comm_grow takes them in. A joiner has TUTTI_ID, TUTTI_RANK and TUTTI_SIZE as the rank that it
- *  replaces, and its number in TUTTI_NEWCOMER; the first ranks have TUTTI_NEWCOMER=0.
- *  Returns TUTTI_OK; TUTTI_ERR_ARG; TUTTI_ERR_MEMORY; TUTTI_ERR_SYSTEM. */
-TUTTI_API tutti_status tutti_unique_id_growing(int ranks, int newcomers, tutti_id *id);
-
-/** What a launcher tells the process that opened the id. A part: what one launcher started on a host; its number is that of its
- *  first rank. Fields that say nothing are as tutti_newcomer_ask says. */
-typedef struct tutti_newcomer_news {
-  size_t size;    /* of this struct */
-  int part;       /* who tells this */
-  int rank;       /* this one of the first ranks has ended; -1: none */
-  int newcomer;   /* this joiner's process has ended; 0: none */
-  int lost_ranks; /* the part is gone: this number of the first ranks, and all its joiners; 0: it is not */
-  int wants;      /* how many joiners this part wants to start */
-} tutti_newcomer_news;
-
-/** For launchers, in any process: tell who has ended, and ask for numbers of joiners to start. A joiner waits only while some rank
- *  lives that may take it in, and tutti_comm_grow waits only for joiners that can come: both follow from what launchers
- *  tell.
- *  first   receives the first number, from 1; the others follow.
- *  n       receives how many: fewer than wanted, if the id's newcomers are used up.
- *  Waits for the answer up to 10 s.
- *  Returns TUTTI_OK; TUTTI_ERR_ARG; TUTTI_ERR_MEMORY; TUTTI_ERR_UNSUPPORTED: the id is not of tutti_unique_id_growing;
- *          TUTTI_ERR_SYSTEM, TUTTI_ERR_TIMEOUT: it cannot be reached. */
-TUTTI_API tutti_status tutti_newcomer_ask(const tutti_id *id, const tutti_newcomer_news *news, int *first, int *n);
 
 /** Make a communicator of `nranks` ranks. Collective: each rank calls it with the same id and
  *  its own rank.
@@ -104,25 +66,6 @@ typedef int tutti_gather_fn(void *ctx, const void *mine, size_t bytes, void *all
 TUTTI_API tutti_status tutti_comm_create_gather(tutti_comm **comm, tutti_gather_fn *gather,
                                                 void *ctx, int nranks, int rank,
                                                 const tutti_config *config);
-
-/** An aggregator: a process outside the jobs that sums what their hosts send, so that each host's
- *  link carries a vector once each way (docs/aggregator.md). */
-typedef struct tutti_aggregator {
-  size_t size;     /* of this struct */
-  int port;        /* where it listens; 0: any free port */
-  int jobs;        /* most simultaneous sessions; 0: 64 */
-  size_t memory;   /* bytes for them, at most; 0: 256 MiB */
-  const char *key; /* a secret that jobs must have as TUTTI_KEY; NULL: this process's TUTTI_KEY */
-  void (*ready)(void *ctx, int port); /* called once it listens; may be NULL */
-  void *ctx;       /* passed on to ready */
-  const char *above; /* "HOST" or "HOST:PORT" of the one that adds up what the racks' aggregators sum; NULL: none */
-} tutti_aggregator;
-
-/** Serve as an aggregator in this thread, until the function that tutti_interrupt_set gave the thread
- *  returns other than 0.
- *  aggregator  read at the start only; its key is copied, `above` is not.
- *  Returns TUTTI_OK when it was ended so; TUTTI_ERR_ARG; TUTTI_ERR_SYSTEM (the port is taken, ...). */
-TUTTI_API tutti_status tutti_aggregator_serve(const tutti_aggregator *aggregator);
 
 #ifdef __cplusplus
 }

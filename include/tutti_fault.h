@@ -9,13 +9,6 @@
 extern "C" {
 #endif
 
-/** Bound how long a call waits for other ranks, in seconds. After that it fails on all ranks with
- *  TUTTI_ERR_TIMEOUT, and tutti_error() names the late rank and the call. 0, the default: TUTTI_TIMEOUT
- *  decides; without that, there is a warning after 10 s. Ranks may set different values: the shortest
- *  counts. tutti_comm_dup, _shrink and _grow copy it to the new communicator. Local.
- *  Returns TUTTI_OK; TUTTI_ERR_ARG: seconds is not from 0 to 1e9. */
-TUTTI_API tutti_status tutti_comm_set_timeout(tutti_comm *comm, double seconds);
-
 /** Make a communicator of the surviving ranks of `comm`, in the same order.
  *
  *  comm    may have failed (TUTTI_ERR_PEER_LOST, _ABORTED, _TIMEOUT, _MISMATCH). If it has not,
@@ -63,20 +56,6 @@ TUTTI_API int tutti_comm_newcomers(const tutti_comm *comm);
  *  In a joiner, tutti_comm_from_env waits for the others' tutti_comm_grow as long as one of them lives,
  *  or for TUTTI_CONNECT_TIMEOUT if that is set. */
 TUTTI_API int tutti_newcomer(void);
-
-/** For launchers: as tutti_job_create, for `n` ranks and up to `newcomers` later joiners. The ranks
- *  stop when the calling process is gone.
- *  Returns TUTTI_OK; TUTTI_ERR_ARG; TUTTI_ERR_SYSTEM. */
-TUTTI_API tutti_status tutti_job_create_watched(int n, int newcomers, tutti_job **job);
-/** As tutti_job_env, for joiner number `newcomer` (from 0), which replaces rank `rank`; `i` counts
- *  its entries. */
-TUTTI_API const char *tutti_job_newcomer_env(tutti_job *job, int rank, int newcomer, int i);
-
-/** For launchers: report that rank `rank`'s process has ended, with this status of waitpid. The other
- *  ranks then know immediately, and can say how it ended. Without this call they find out later that it is
- *  gone. Joiner number i counts as rank n + i.
- *  Returns TUTTI_OK; TUTTI_ERR_ARG; TUTTI_ERR_MEMORY. */
-TUTTI_API tutti_status tutti_job_ended(tutti_job *job, int rank, int status);
 
 #ifdef __cplusplus
 }

@@ -201,6 +201,12 @@ typedef struct tutti_launcher {
   int (*interrupted)(void); /* set by tutti; see above */
 } tutti_launcher;
 
+/** Allocate scratch memory of message-passing communicators with `take` and `give`: partial
+ *  sums, received messages, and the memory that tutti_mem_alloc returns there. `take` returns NULL
+ *  if it has no memory; `give` frees. NULL, the default: malloc and free. Meant for simulators,
+ *  where such memory need not be real. Set it before the first communicator is made. */
+TUTTI_API void tutti_scratch_set(void *(*take)(size_t bytes), void (*give)(void *memory));
+
 /** Let other work progress while a rank waits, such as the program's messages on another network.
  * The program's threads call `idle` now and then while they wait in this library, simultaneously
  * if several wait. It must return without waiting and must not call this library. NULL: the default. A

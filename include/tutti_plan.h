@@ -1,5 +1,4 @@
-/* tutti_plan.h - plans: names, schedules as text, proofs, drawings, prices, wisdom,
- * the doctor and traces. A part of tutti.h, which includes it.
+/* tutti_plan.h - which plan runs and why: names, schedules as text, proofs, drawings, prices, wisdom; variables and traces.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TUTTI_PLAN_H
 #define TUTTI_PLAN_H
@@ -10,6 +9,10 @@
 extern "C" {
 #endif
 
+/** "float", "bf16", ...; "?" for an unknown type. */
+TUTTI_API const char *tutti_type_name(tutti_type type);
+/** "sum", "minloc", ..., "user", "scaled"; "?" for an unknown op. */
+TUTTI_API const char *tutti_op_name(tutti_op op);
 /** "allreduce", ...; "?" for an unknown collective. */
 TUTTI_API const char *tutti_coll_name(tutti_coll coll);
 
@@ -107,29 +110,10 @@ TUTTI_API tutti_status tutti_schedule_draw(const char *text, const tutti_drawing
 
 /* ------------------------------------------------ lighter messages --- */
 
-/** Allow that messages between hosts take fewer bytes, where that is faster by the prices. It
- *  applies to calls that begin, and to requests that are made, after this call; a single call may
- *  bring its own code (tutti_call). Must be the same on all ranks. The environment variable
- *  TUTTI_CODE sets it for every communicator. docs/lighter.md has what each is worth.
- *
- *  code  "lossless": floating point numbers of up to 64 bits, in any collective, with the same bits.
- *        "error=E": sums, scaled sums and means of TUTTI_FLOAT, in allreduce, reduce and
- *        reduce_scatter. They differ from those of exact arithmetic by at most E times the sum (of a
- *        mean: the mean) of the ranks' largest magnitudes in each block of 256 numbers, apart from
- *        the rounding of float. All ranks get the same bits. Numbers travel as int8 with a scale for
- *        each block; "error=E,code=fp8_e4m3" (or fp8_e5m2) takes 8-bit floats, which keep small
- *        numbers of a block better and large ones worse. A block with an infinity or a NaN becomes
- *        NaN as a whole.
- *        "none", "" or NULL, the default: numbers travel as they are.
- *  Returns  TUTTI_OK; TUTTI_ERR_ARG: another text, or an error that two roundings of that code
- *           exceed (int8: 0.0079); TUTTI_ERR_STATE (requests are in flight); TUTTI_ERR_UNSUPPORTED:
- *           an error under the contract exact. */
-TUTTI_API tutti_status tutti_comm_set_code(tutti_comm *comm, const char *code);
-
 /** Code `count` numbers as one message between hosts would, and decode them: to try a code on your
  *  numbers. Local.
  *
- *  code   as for tutti_comm_set_code.
+ *  code   as in tutti_config.
  *  src    count elements of `type`.
  *  dst    receives what the receiver of the message would get; may equal src; NULL: nothing is decoded.
  *  bytes  receives the bytes of the message; may be NULL.
@@ -151,11 +135,11 @@ typedef struct tutti_question {
   const char *net;  /* figures that override the built-in ones: "alpha=30us,beta=1e-8,gamma=2e-10" */
   const char *topo; /* placement: "rack:3 node:16 core:4", or within one machine
                        "package:2 numa:4 cache:8 core:8"; NULL or "": all ranks are equally near */
-  const char *algo; /* as for tutti_comm_set_algo; NULL: tutti chooses */
+  const char *algorithm; /* as in tutti_config; NULL: tutti chooses */
   const char *only; /* price only this plan or family; NULL: all */
   double crowd;     /* ranks per core that share memory: all of them, or those below a level `node`
                        of `topo`; 0: a network, unless `topo` is one machine; or TUTTI_CROWD_HERE */
-  const char *code; /* as for tutti_comm_set_code; NULL: messages are not coded */
+  const char *compression; /* as in tutti_config; NULL: messages are not coded */
 } tutti_question;
 
 #define TUTTI_CROWD_HERE (-1.0) /* all ranks on this machine, with its cores and the figures of a job here */
@@ -269,10 +253,6 @@ typedef struct tutti_measured {
  *  Returns   TUTTI_OK, also if there was nothing to measure; else as the call itself. */
 TUTTI_API tutti_status tutti_comm_measure(tutti_comm *comm, tutti_coll coll, size_t count,
                                           tutti_type type, tutti_op op, tutti_measured *measured);
-/** `on` 1: measure a call before its first run if no wisdom covers calls of its kind and about
- *  its size. This applies to blocking calls, and to persistent ones when they are made. Same on all
- *  ranks. TUTTI_MEASURE=1 in the first rank's environment sets it for every communicator. */
-TUTTI_API tutti_status tutti_comm_set_measure(tutti_comm *comm, int on);
 
 /* ------------------------------------------------------------- variables --- */
 
@@ -281,20 +261,8 @@ TUTTI_API tutti_status tutti_comm_set_measure(tutti_comm *comm, int on);
 TUTTI_API const char *tutti_variable(int i, const char **group, const char **example,
                                      const char **meaning);
 
-/* --------------------------------------------------------------- doctor --- */
-
-/** Report what the ranks of a running or hanging job on this machine do: each rank's process, its
- *  call, and the rank that it waits for; then the findings, one sentence a line. The job is not
- *  touched.
- *
- *  pid      of any rank, or of the launcher (`tutti run`, mpirun). It must belong to the caller,
- *           unless the caller is root.
- *  json     1: the same as one JSON object.
- *  *text    free it with tutti_text_free.
- *  Returns  TUTTI_OK; TUTTI_ERR_ARG: no process has this pid; TUTTI_ERR_SYSTEM: it is another
- *           user's, has no ranks that share memory, or another version of tutti;
- *           TUTTI_ERR_MEMORY. */
-TUTTI_API tutti_status tutti_job_report(long pid, int json, char **text);
+/** The i-th line about what this machine supports ("wire shm: yes"), valid until the thread's next call; or NULL. */
+TUTTI_API const char *tutti_info(int i);
 
 /* ---------------------------------------------------------------- trace --- */
 

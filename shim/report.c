@@ -7,6 +7,7 @@
 #include "report.h"
 
 #include "tutti_mpi.h"
+#include "tutti_plan.h"
 
 #include <inttypes.h>
 #include <pthread.h>

@@ -21,6 +21,7 @@
 #include <tutti_mpi.h>
 
 #include "simulated.h"
+#include "tutti_plan.h"
 
 enum { NAME = 256 };
 
@@ -127,8 +128,8 @@ int main(int argc, char **argv) {
   if (!builtin && !failed) {
     tutti_log_set(simulated_log, &rank);
     failed = tutti_comm_from_mpi(MPI_COMM_WORLD, &comm);
-    if (!failed && algo) failed = tutti_comm_set_algo(comm, algo);
-    if (!failed && slices) failed = tutti_comm_set_slices(comm, slices);
+    const tutti_config config = {.size = sizeof config, .algorithm = algo, .slices = slices};
+    if (!failed) failed = tutti_comm_configure(comm, &config);
     if (failed) fprintf(stderr, "rank %d: %s\n", rank, tutti_error());
   }
   for (; at < argc && !failed; at++) failed = measure(strtoull(argv[at], NULL, 10));

@@ -16,6 +16,7 @@
 #include <tutti_mpi.h>
 
 #include "simulated.h"
+#include "tutti_plan.h"
 
 enum { NAME = 256, HOUR = 3600 };
 
@@ -26,8 +27,8 @@ static char why[80];
 static tutti_status open_comm(tutti_comm **comm) {
   const char *plan = getenv("SIM_PLAN");
   tutti_status status = tutti_comm_from_mpi(MPI_COMM_WORLD, comm);
-  if (!status && plan) status = tutti_comm_set_algo(*comm, plan);
-  return status;
+  const tutti_config config = {.size = sizeof config, .algorithm = plan};
+  return status ? status : tutti_comm_configure(*comm, &config);
 }
 
 static double undisturbed(tutti_comm *comm, size_t n, tutti_status *status) {

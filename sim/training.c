@@ -26,6 +26,7 @@
 #include <tutti_mpi.h>
 
 #include "simulated.h"
+#include "tutti_plan.h"
 
 enum { MOST = 1000, NAME = 256 };
 typedef enum way { BUCKETS, TENSORS, ONE, WAYS } way;
@@ -187,8 +188,8 @@ int main(int argc, char **argv) {
   tutti_log_set(simulated_log, &rank);
   if (!failed) {
     failed = tutti_comm_from_mpi(MPI_COMM_WORLD, &comm);
-    if (!failed && plan) failed = tutti_comm_set_algo(comm, plan);
-    if (!failed && slices) failed = tutti_comm_set_slices(comm, slices);
+    const tutti_config config = {.size = sizeof config, .algorithm = plan, .slices = slices};
+    if (!failed) failed = tutti_comm_configure(comm, &config);
     if (!failed) failed = how == BUCKETS ? make_buckets(bytes) : make_vector();
     if (failed) fprintf(stderr, "rank %d: %s\n", rank, tutti_error());
   }

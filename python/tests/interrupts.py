@@ -63,7 +63,7 @@ WAITS = {
     "reduce": (lambda c: c.reduce(long, root=1), "in reduce"),
     "broadcast": (lambda c: c.broadcast(x[:], root=0), "in broadcast"),
     "all_to_all": (lambda c: c.all_to_all(x[:2]), "in alltoall"),
-    "an exact sum": (lambda c: (c.set_contract("exact"), c.allreduce(x)), "in allreduce"),
+    "an exact sum": (lambda c: (c.configure(contract="exact"), c.allreduce(x)), "in allreduce"),
     "split": (lambda c: c.split(0), "in allgather"),
     "dup": (lambda c: c.dup(), "in allgather"),
     "shrink": (lambda c: c.shrink(), "was interrupted"),

@@ -60,18 +60,18 @@ def groups():
 
 def settings():
     with comm.dup() as other:
-        other.set_contract("exact")
+        other.configure(contract="exact")
         x = np.array([1e16, 1.0, -1e16][me % 3:] + [0.0] * (me % 3))
         other.allreduce(x)
-        other.set_contract("same")
-        other.set_algo("doubling")
+        other.configure(contract="same")
+        other.configure(algorithm="doubling")
         if "doubling" not in other.plan(np.zeros(3)) and P > 1:
             return other.plan(np.zeros(3))
-        other.set_algo(None)
-        other.set_slices(2)
-        other.set_slices(0)
+        other.configure(algorithm=None)
+        other.configure(slices=2)
+        other.configure(slices=0)
         if P > 1:
-            other.set_helpers(1)
+            other.configure(helpers=1)
             got = other.allreduce(np.ones(2))
             if me < P - 1 and got[0] != P - 1 or other.helpers != 1:
                 return f"{got}, {other.helpers} helpers"
@@ -79,32 +79,32 @@ def settings():
             part = other.reduce_scatter(np.full(2 * (P - 1), 1.0))
             if me < P - 1 and (list(joined) != list(range(P - 1)) or list(part) != [P - 1] * 2):
                 return f"{joined} and {part} with a helper"
-    return (tap.refused(ValueError, "unknown contract 'sam'", comm.set_contract, "sam") or
-            tap.refused(tutti.ArgumentError, "rnig", comm.set_algo, "fold(rnig)"))
+    return (tap.refused(ValueError, "unknown contract 'sam'", lambda: comm.configure(contract="sam")) or
+            tap.refused(tutti.ArgumentError, "rnig", lambda: comm.configure(algorithm="fold(rnig)")))
 
 
 def codes():
-    """coded= of a call: the sum is the same where no message is compressed; wrong and differing values are refused."""
+    """compression= of a call: the sum is the same where no message is compressed; wrong and differing values are refused."""
     x = np.arange(4.0 * P, dtype=np.float32)
     for coded in (None, "none", "lossless", "error=1e-2"):
-        got = [comm.allreduce(x, coded=coded), comm.iallreduce(x, "sum", coded=coded).wait()]
-        with comm.allreduce_init(x, coded=coded) as again:
+        got = [comm.allreduce(x, compression=coded), comm.iallreduce(x, "sum", compression=coded).wait()]
+        with comm.allreduce_init(x, compression=coded) as again:
             got.append(again.start().wait())
         if any((g != P * x).any() for g in got):
             return f"{coded}: {got}"
-        part, root = comm.reduce_scatter(x, coded=coded), comm.reduce(x, coded=coded)
-        if part[0] != 4.0 * me * P or (me == 0 and root[1] != P) or comm.all_gather(x, coded=coded).size != P * x.size:
+        part, root = comm.reduce_scatter(x, compression=coded), comm.reduce(x, compression=coded)
+        if part[0] != 4.0 * me * P or (me == 0 and root[1] != P) or comm.all_gather(x, compression=coded).size != P * x.size:
             return f"{coded}: {part}, {root}"
-    wrong = {"expected a number": dict(coded="error=x"), "expected 'lossless'": dict(coded="zip")}
+    wrong = {"expected a number": dict(compression="error=x"), "expected 'lossless'": dict(compression="zip")}
     for words, named in wrong.items():
         said = tap.refused(tutti.ArgumentError, words, comm.allreduce, x, **named)
         if said:
             return said
-    said = tap.refused(tutti.ArgumentError, "parts of equal length", comm.all_gather, x, counts=[x.size] * P, coded="lossless")
+    said = tap.refused(tutti.ArgumentError, "parts of equal length", comm.all_gather, x, counts=[x.size] * P, compression="lossless")
     if said or P == 1:
         return said
     with comm.dup() as other:
-        return tap.refused(tutti.Mismatch, "", other.allreduce, x, coded="lossless" if me else "error=1e-2")
+        return tap.refused(tutti.Mismatch, "", other.allreduce, x, compression="lossless" if me else "error=1e-2")
 
 
 def own_ops():

@@ -24,7 +24,7 @@ class _Tensor(ctypes.Structure):
 class _Config(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("bytes", ctypes.c_size_t), ("sum", ctypes.c_int), ("learn", ctypes.c_int),
                 ("bf16", ctypes.c_int), ("thread", ctypes.c_int),
-                ("code", ctypes.c_char_p)]
+                ("compression", ctypes.c_char_p)]
 
 
 def _forms(shapes: Sequence[Any], dtype: Any) -> list[tuple[Any, tuple[int, ...], int, int]]:
@@ -58,7 +58,7 @@ class Buckets:
     bytes   close a bucket when it has this size; 0: the cost model chooses the size.
     learn   after the first step, replace the order of the list by the order of readiness on rank 0.
     bf16    send float32 arrays as bf16, with error feedback.
-    code    compression of messages between hosts, as for Comm.set_code, with error feedback; None: as set there.
+    compression  of messages between hosts, as for Comm.configure, with error feedback; None: as set there.
     thread  let a progress thread of tutti advance the sums.
     The constructor is collective; `free` is not. Raises ArgumentError, DtypeError, OpError, Mismatch, Unsupported.
 
@@ -75,7 +75,7 @@ class Buckets:
 
     def __init__(self, comm: "Comm", arrays: Sequence[Any], op: str = "avg", *, dtype: Any = None, bytes: int = 0,
                  learn: bool = False, bf16: bool = False, thread: bool = False,
-                 code: Optional[str] = None) -> None:
+                 compression: Optional[str] = None) -> None:
         if op not in ("avg", "sum"):
             raise ValueError(f"Buckets: op is 'avg' or 'sum', not {op!r}")
         shapes = all(isinstance(array, (int, tuple)) for array in arrays)
@@ -87,7 +87,7 @@ class Buckets:
             _Tensor(ctypes.cast(pointer, ctypes.c_void_p).value if count else None, count, code)
             for pointer, count, code, _ in views])
         config = _Config(ctypes.sizeof(_Config), bytes, op == "sum", learn, bf16, thread,
-                         None if code is None else code.encode())
+                         None if compression is None else compression.encode())
         self._handle: Optional[ctypes.c_void_p] = None
         handle = ctypes.c_void_p()
         check(lib.tutti_buckets_create(comm._handle, len(arrays), tensors, ctypes.byref(config), ctypes.byref(handle)))

@@ -15,8 +15,8 @@ from ._types import COLLECTIVES
 class _Call(ctypes.Structure):
     """tutti_call."""
     _fields_ = [("size", c_size_t), ("coll", c_int), ("src", c_void_p), ("dst", c_void_p), ("count", c_size_t),
-                ("counts", c_void_p), ("type", c_int), ("op", c_int), ("root", c_int), ("code", c_char_p), ("stream", c_void_p),
-                ("n", c_size_t), ("srcs", c_void_p), ("dsts", c_void_p)]
+                ("counts", c_void_p), ("type", c_int), ("op", c_int), ("root", c_int), ("algorithm", c_char_p),
+                ("compression", c_char_p), ("stream", c_void_p), ("n", c_size_t), ("srcs", c_void_p), ("dsts", c_void_p)]
 
 
 def _as_struct(function: Any, coll: str, fields: Sequence[str]) -> Any:
@@ -58,9 +58,9 @@ def forms(name: str, letters: str, coll: str, fields: str) -> tuple[Any, ...]:
             _as_struct(lib.tutti_call_on_stream, coll, [*names, "stream"]))
 
 
-def coded_forms(coll: str, fields: str) -> tuple[Any, ...]:
-    """Blocking, nonblocking, persistent; the last field is the call's code."""
-    names = [*fields.split(), "code"]
+def struct_forms(coll: str, fields: str) -> tuple[Any, ...]:
+    """Blocking, nonblocking, persistent, for calls that C has no function for."""
+    names = fields.split()
     return tuple(_as_struct(form, coll, names) for form in (_and_wait, lib.tutti_call_start, lib.tutti_call_init))
 
 

@@ -12,7 +12,7 @@ from typing import Any, Optional, Sequence
 
 from . import _kinds
 from ._buffers import new_like, same, vector, zero
-from ._calls import coded_forms, forms, message_forms
+from ._calls import struct_forms, forms, message_forms
 from ._errors import ArgumentError, DtypeError, NotAnArray
 from ._forms import Ready, blocking, persistent, started
 from ._kinds import OpLike
@@ -23,8 +23,8 @@ from ._types import name_of
 
 _SUM, _MOVE = "src dst count type op", "src dst count type"
 _SUM, _MOVE = "src dst count type op", "src dst count type"
-_CODED = {"allreduce": coded_forms("allreduce", _SUM), "reduce": coded_forms("reduce", _SUM + " root"),
-          "reduce_scatter": coded_forms("reduce_scatter", _SUM), "all_gather": coded_forms("allgather", _MOVE)}
+_OWN = {"allreduce": struct_forms("allreduce", _SUM), "reduce": struct_forms("reduce", _SUM + " root"),
+          "reduce_scatter": struct_forms("reduce_scatter", _SUM), "all_gather": struct_forms("allgather", _MOVE)}
 _ALLREDUCE, _REDUCE_SCATTER, _SCAN, _EXSCAN = (
     forms(name, "pppnii", name, _SUM) for name in ("allreduce", "reduce_scatter", "scan", "exscan"))
 _REDUCE_SCATTER_V = forms("reduce_scatterv", "ppppii", "reduce_scatter", "src dst counts type op")
@@ -32,19 +32,23 @@ _REDUCE = forms("reduce", "pppniii", "reduce", _SUM + " root")
 _ALL_GATHER, _ALL_TO_ALL = (forms(name, "pppni", name, _MOVE) for name in ("allgather", "alltoall"))
 _ALL_GATHER_V = forms("allgatherv", "ppppi", "allgather", "src dst counts type")
 _BROADCAST, _GATHER, _SCATTER = (forms(name, "pppnii", name, _MOVE + " root") for name in ("broadcast", "gather", "scatter"))
-_MANY = forms("allreduce_many", "pnpppii", "allreduce", "n srcs dsts counts type op")
+_MANY = struct_forms("allreduce", "n srcs dsts counts type op")
 _BARRIER = forms("barrier", "p", "barrier", "")
 _SEND, _RECV = message_forms("send", "ppnii"), message_forms("recv", "ppnii")
 
 
-def _coded(name: str, ready: Ready, coded: Optional[str], counts: Any = None) -> Ready:
-    """The same call, with compression for this call only."""
-    if coded is None:
+def _bytes(text: Optional[str]) -> Optional[bytes]:
+    return None if text is None else text.encode()
+
+
+def _with(name: str, ready: Ready, algorithm: Optional[str], compression: Optional[str], counts: Any = None) -> Ready:
+    """The same call, with an algorithm or compression for this call only."""
+    if algorithm is None and compression is None:
         return ready
     if counts is not None:
-        raise ArgumentError(f"{name}: coded= is for parts of equal length; set it by Comm.set_code")
+        raise ArgumentError(f"{name}: algorithm= and compression= are for parts of equal length; use Comm.configure")
     _, arguments, out, keep = ready
-    return _CODED[name], (*arguments, coded.encode()), out, keep
+    return _OWN[name], (*arguments, _bytes(algorithm), _bytes(compression)), out, keep
 
 
 class Collectives:
@@ -60,8 +64,7 @@ class Collectives:
     stream  a GPU stream: a stream object of PyTorch, CuPy, ..., or the driver's handle. The blocking form then returns
             immediately. The call is ordered after the work enqueued on the stream before it, and work enqueued later
             waits for the call (docs/gpu.md).
-    coded   compression of this call's messages between hosts, instead of that of `set_code`: 'error=1e-2', 'lossless' or
-            'none'; the same on all ranks. None: as set there.
+    algorithm, compression  for this call only, instead of those of `configure`; the same on all ranks.
     Raises  ArgumentError, DtypeError, OpError, OverlapError, OutOfMemory, StateError: nothing was
             changed. Mismatch, PeerLost, TimeoutError, Aborted: raised on all ranks; `out` is undefined
             and the communicator cannot be used any more.
@@ -106,7 +109,8 @@ class Collectives:
         return None, (src, dst, count, code, number), out, (keep, kept, op)
 
     def _allreduce(self, array: Any, op: OpLike = "sum", out: Any = None, *, dtype: Optional[str] = None,
-                   coded: Optional[str] = None) -> Ready:
+                   algorithm: Optional[str] = None,
+                   compression: Optional[str] = None) -> Ready:
         """The sum (or minimum, ...) of all ranks' arrays, on every rank.
 
         >>> import tutti, numpy
@@ -120,7 +124,7 @@ class Collectives:
         array('d', [1.5])
         """
         _, arguments, out, keep = self._all("allreduce", array, op, out, dtype)
-        return _coded("allreduce", (_ALLREDUCE, arguments, out, keep), coded)
+        return _with("allreduce", (_ALLREDUCE, arguments, out, keep), algorithm, compression)
 
     allreduce = blocking(_allreduce, _kinds.Summed, True)
     iallreduce = started(_allreduce)
@@ -167,7 +171,8 @@ class Collectives:
     allreduce_many_init = persistent(_allreduce_many)
 
     def _reduce(self, array: Any, op: OpLike = "sum", root: int = 0, out: Any = None, *,
-                dtype: Optional[str] = None, coded: Optional[str] = None) -> Ready:
+                dtype: Optional[str] = None, algorithm: Optional[str] = None,
+                compression: Optional[str] = None) -> Ready:
         """Like `allreduce`, but only `root` gets the result; the other ranks get None.
 
         >>> import tutti, numpy
@@ -184,7 +189,7 @@ class Collectives:
             keep = (keep, op)
             if code > 255:
                 code = fit_for_bools(code, number, "reduce")
-        return _coded("reduce", (_REDUCE, (src, dst, count, code, number, root), out, keep), coded)
+        return _with("reduce", (_REDUCE, (src, dst, count, code, number, root), out, keep), algorithm, compression)
 
     reduce = blocking(_reduce, _kinds.ToRoot, True)
     ireduce = started(_reduce)
@@ -224,7 +229,8 @@ class Collectives:
 
     def _reduce_scatter(self, array: Any, op: OpLike = "sum", out: Any = None, *,
                         counts: Optional[Sequence[int]] = None, dtype: Optional[str] = None,
-                        coded: Optional[str] = None) -> Ready:
+                        algorithm: Optional[str] = None,
+                        compression: Optional[str] = None) -> Ready:
         """Rank r gets the r-th part of the sum (or minimum, ...) of all ranks' arrays.
 
         counts  number of elements for each rank, the same list on all ranks; None: equal parts.
@@ -246,14 +252,15 @@ class Collectives:
         if code > 255:
             code = fit_for_bools(code, number, name)
         functions = _REDUCE_SCATTER if counts is None else _REDUCE_SCATTER_V
-        return _coded(name, (functions, (src, dst, sizes, code, number), out, (keep, kept, op, sizes)), coded, counts)
+        return _with(name, (functions, (src, dst, sizes, code, number), out, (keep, kept, op, sizes)), algorithm, compression, counts)
 
     reduce_scatter = blocking(_reduce_scatter, _kinds.Part, True)
     ireduce_scatter = started(_reduce_scatter)
     reduce_scatter_init = persistent(_reduce_scatter)
 
     def _all_gather(self, array: Any, out: Any = None, *, counts: Optional[Sequence[int]] = None,
-                    dtype: Optional[str] = None, coded: Optional[str] = None) -> Ready:
+                    dtype: Optional[str] = None, algorithm: Optional[str] = None,
+                    compression: Optional[str] = None) -> Ready:
         """All ranks' arrays, joined along the first axis in rank order, on every rank.
 
         counts  number of elements of each rank, the same list on all ranks; None: equal parts.
@@ -277,7 +284,7 @@ class Collectives:
         dst, n, kind, kept = vector(out, name, "out", dtype, True, True)
         same(name, n, total, kind, code)
         functions = _ALL_GATHER if counts is None else _ALL_GATHER_V
-        return _coded(name, (functions, (src, dst, sizes, code & 255), out, (keep, kept, sizes)), coded, counts)
+        return _with(name, (functions, (src, dst, sizes, code & 255), out, (keep, kept, sizes)), algorithm, compression, counts)
 
     all_gather = blocking(_all_gather, _kinds.Joined, True)
     iall_gather = started(_all_gather)
@@ -434,8 +441,8 @@ class Collectives:
 
     @property
     def helpers(self) -> int:
-        """The number of helpers. These are the last ranks; they contribute no data (see `Comm.set_helpers`)."""
-        return int(lib.tutti_comm_helpers(self._handle))
+        """The number of helpers. These are the last ranks; they contribute no data (see `Comm.configure`)."""
+        return int(self._settings().helpers)
 
     def _owners(self) -> int:
         """The number of ranks that have a part of the data: all but the helpers."""

@@ -18,6 +18,14 @@ from ._lib import INTERRUPTS, failure, lib
 from ._request import Persistent, Request
 from ._types import form_of
 
+class Settings(ctypes.Structure):
+    """tutti_config."""
+    _fields_ = [("size", ctypes.c_size_t), ("contract", ctypes.c_int), ("algorithm", ctypes.c_char_p), ("slices", ctypes.c_int),
+                ("helpers", ctypes.c_int), ("timeout", ctypes.c_double), ("compression", ctypes.c_char_p),
+                ("measure", ctypes.c_int), ("name", ctypes.c_char_p), ("net", ctypes.c_char_p),
+                ("connect_timeout", ctypes.c_double)]
+
+
 CONTRACTS = ("same", "any", "run", "exact")
 LIVE: set["Comm"] = set()  # all communicators that were not freed
 
@@ -52,6 +60,7 @@ class Comm(Collectives):
         self._running: set[Request] = set()
         self._persistent: "weakref.WeakSet[Persistent]" = weakref.WeakSet()
         self._on_streams: list[Any] = []  # arrays of calls that streams may wait for
+        self._grouped: Optional[list[Any]] = None  # arrays of the calls of an open group
         self._arrays = 0  # live arrays in its memory
         self._closing: Optional[int] = None  # the handle after `free`, until the last such array is gone
         LIVE.add(self)
@@ -103,40 +112,86 @@ class Comm(Collectives):
 
     # ---- settings, the same on all ranks ----
 
-    def set_algo(self, algo: Optional[str]) -> None:
-        """Choose the plans that may run: 'fold(ring)', 'doubling:0-64k;ring:64k-', '^tree'; None: tutti chooses."""
-        self._check(lib.tutti_comm_set_algo(self._handle, None if algo is None else algo.encode()))
+    def _settings(self) -> Settings:
+        settings = Settings(ctypes.sizeof(Settings))
+        self._check(lib.tutti_comm_config(self._handle, ctypes.byref(settings)))
+        return settings
 
-    def set_contract(self, contract: str) -> None:
-        """Choose how reproducible results are: 'same' (the same bits on all ranks), 'run' (also in every run), 'exact' (the
-        exact sum, rounded once), or 'any' (no guarantee). See docs/reproducible.md."""
-        if contract not in CONTRACTS:
-            raise ArgumentError(f"set_contract: unknown contract {contract!r}; expected {', '.join(CONTRACTS)}")
+    @property
+    def config(self) -> dict[str, Any]:
+        """The settings in effect, under the names of `configure`."""
+        s = self._settings()
+        return {"contract": CONTRACTS[s.contract - 1], "algorithm": s.algorithm.decode(), "slices": s.slices,
+                "helpers": s.helpers, "timeout": s.timeout, "compression": s.compression.decode(),
+                "measure": s.measure > 0, "name": s.name.decode() if s.name else None}
+
+    def configure(self, **changes: Any) -> None:
+        """Change settings; the others stay. All but timeout and name must be the same on all ranks. None: the default, which
+        is what the environment variable says.
+
+        contract     how reproducible results are (docs/reproducible.md): 'same' (the same bits on all ranks), 'run' (also in
+                     every run), 'exact' (the exact sum, rounded once), or 'any' (no guarantee). TUTTI_CONTRACT
+        algorithm    the plans that may run: 'fold(ring)', 'doubling:0-64k;ring:64k-', '^tree'; '': tutti chooses. TUTTI_ALGO
+        slices       the number of parts that a vector is cut into, which are pipelined; 0: tutti chooses. TUTTI_SLICES
+        helpers      so many last ranks contribute no data, and sum for the others
+        timeout      seconds that calls wait for other ranks before they raise TimeoutError. TUTTI_TIMEOUT
+        compression  of messages between hosts where that saves time (docs/lighter.md): 'lossless' (the results keep their
+                     bits), 'error=1e-2' (float32 sums may be off by that fraction of the sum of the ranks' largest
+                     magnitudes), or 'none'. TUTTI_CODE
+        measure      True: measure calls before they first run (docs/wisdom.md). TUTTI_MEASURE
+        name         up to 47 bytes that the log, errors, traces and `tutti doctor` show
+
+        >>> import tutti
+        >>> with tutti.init().dup() as comm:
+        ...     comm.configure(contract="exact", name="loss")
+        ...     comm.config["contract"]
+        'exact'
+        """
+        settings = self._settings()
+        for key, value in changes.items():
+            if key not in self.SETTINGS:
+                raise ArgumentError(f"configure: unknown setting {key!r}; expected {', '.join(self.SETTINGS)}")
+            if key == "contract" and value is not None:
+                if value not in CONTRACTS:
+                    raise ArgumentError(f"configure: unknown contract {value!r}; expected {', '.join(CONTRACTS)}")
+                value = 1 + CONTRACTS.index(value)
+            elif key == "measure" and value is not None:
+                value = 1 if value else -1
+            elif isinstance(value, str):
+                value = value.encode()
+            text = key in ("algorithm", "compression", "name")
+            setattr(settings, key, value if value is not None or text else 0)
         if self._on_streams:
             self.stream_wait()
-        self._check(lib.tutti_comm_set_contract(self._handle, CONTRACTS.index(contract)))
+        self._check(lib.tutti_comm_configure(self._handle, ctypes.byref(settings)))
 
-    def set_code(self, code: Optional[str]) -> None:
-        """Compress messages between hosts where that saves time: 'lossless' (the results keep their bits), or 'error=1e-2'
-        (float32 sums may be off by that fraction of the sum of the ranks' largest magnitudes); None: no compression
-        (docs/lighter.md)."""
-        self._check(lib.tutti_comm_set_code(self._handle, None if code is None else code.encode()))
+    SETTINGS = ("contract", "algorithm", "slices", "helpers", "timeout", "compression", "measure", "name")
 
-    def set_timeout(self, seconds: float) -> None:
-        """Limit how long calls wait for other ranks before they raise TimeoutError; 0: the limit of TUTTI_TIMEOUT."""
-        self._check(lib.tutti_comm_set_timeout(self._handle, seconds))
+    @contextlib.contextmanager
+    def group(self) -> "Iterator[None]":
+        """Run the calls of a `with` block as one: blocking collectives and messages on arrays return immediately, and are
+        complete when the block ends. No array that one of them writes may be used by another.
 
-    def set_slices(self, slices: int) -> None:
-        """Cut vectors into this number of slices, which are pipelined; 0: tutti chooses."""
-        self._check(lib.tutti_comm_set_slices(self._handle, slices))
+        >>> import tutti, numpy
+        >>> comm, a, b = tutti.init(), numpy.ones(3), numpy.ones(5)
+        >>> with comm.group():
+        ...     _ = comm.allreduce(a, out=a), comm.allreduce(b, out=b)
+        >>> bool((b == comm.size).all())
+        True
+        """
+        self._check(lib.tutti_group_begin(self._handle))
+        self._grouped = []
+        try:
+            yield
+        finally:
+            try:
+                self._check(lib.tutti_group_end(self._handle, None))
+            finally:
+                self._grouped = None
 
-    def set_helpers(self, helpers: int) -> None:
-        """Make the last `helpers` ranks helpers: they contribute no data, and sum for the other ranks."""
-        self._check(lib.tutti_comm_set_helpers(self._handle, helpers))
-
-    def set_measure(self, on: bool = True) -> None:
-        """Measure calls before they first run (docs/wisdom.md)."""
-        self._check(lib.tutti_comm_set_measure(self._handle, int(on)))
+    def async_error(self) -> None:
+        """Raise the error of a communicator that has failed, or PeerLost if a rank is gone. Does not wait for other ranks."""
+        self._check(lib.tutti_comm_async_error(self._handle))
 
     # ---- plans ----
 

@@ -10,7 +10,7 @@ import sys
 from typing import Any, Callable, Optional
 
 from . import _lib
-from ._comm import Comm
+from ._comm import Comm, Settings
 from ._errors import ArgumentError, StateError, Unsupported
 from ._lib import check, lib
 from ._signals import callback, watch
@@ -18,12 +18,8 @@ from ._signals import callback, watch
 _ID_BYTES = 512
 
 
-class _Config(ctypes.Structure):
-    _fields_ = [("size", ctypes.c_size_t), ("net", ctypes.c_char_p), ("timeout", ctypes.c_double)]
-
-
 def _config(net: Optional[str], timeout: float) -> Any:
-    config = _Config(ctypes.sizeof(_Config), net.encode() if net else None, timeout)
+    config = Settings(ctypes.sizeof(Settings), net=net.encode() if net else None, connect_timeout=timeout)
     return ctypes.byref(config)
 
 

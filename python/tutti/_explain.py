@@ -29,8 +29,8 @@ _PICTURES = ("words", "terminal", "svg", "html", "json")
 class _Question(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("coll", ctypes.c_int), ("ranks", ctypes.c_int), ("root", ctypes.c_int),
                 ("type", ctypes.c_int), ("op", ctypes.c_int), ("contract", ctypes.c_int), ("net", ctypes.c_char_p),
-                ("topo", ctypes.c_char_p), ("algo", ctypes.c_char_p), ("only", ctypes.c_char_p),
-                ("crowd", ctypes.c_double), ("code", ctypes.c_char_p)]
+                ("topo", ctypes.c_char_p), ("algorithm", ctypes.c_char_p), ("only", ctypes.c_char_p),
+                ("crowd", ctypes.c_double), ("compression", ctypes.c_char_p)]
 
 
 class _Offer(ctypes.Structure):
@@ -136,7 +136,7 @@ class _Prices:
 
     def __init__(self, coll: str, code: int, op: str, ranks: int, root: int, contract: str, net: Optional[str],
                  topo: Optional[str], algo: Optional[str], only: Optional[str], shm: Optional[float],
-                 coded: Optional[str]) -> None:
+                 compression: Optional[str]) -> None:
         if contract not in _CONTRACTS:
             raise ArgumentError(f"unknown contract {contract!r}; expected {', '.join(_CONTRACTS)}")
         if shm is None:
@@ -144,8 +144,8 @@ class _Prices:
         figures = [profile()] if shm > 0 else []
         figures += [net] if net else []
         question = _Question(ctypes.sizeof(_Question), _coll(coll), ranks, root, code, number_of(op, None, "explain"),
-                             _CONTRACTS.index(contract), _bytes("\n".join(figures) or None), _bytes(topo),
-                             _bytes(algo), _bytes(only), shm, _bytes(coded))
+                             1 + _CONTRACTS.index(contract), _bytes("\n".join(figures) or None), _bytes(topo),
+                             _bytes(algo), _bytes(only), shm, _bytes(compression))
         self._handle = ctypes.c_void_p()
         check(lib.tutti_prices_make(ctypes.byref(question), ctypes.byref(self._handle)))
 
@@ -159,7 +159,7 @@ class _Prices:
 def explain(what: Any, coll: str = "allreduce", *, op: str = "sum", dtype: Optional[str] = None,
             ranks: Optional[int] = None, root: int = 0, contract: str = "same", net: Optional[str] = None,
             topo: Optional[str] = None, algo: Optional[str] = None, shm: Optional[float] = None,
-            coded: Optional[str] = None, as_dict: bool = False) -> Any:
+            compression: Optional[str] = None, as_dict: bool = False) -> Any:
     """Explain which plan runs for a call: its predicted time, the reasons, the next best plans, and the excluded ones.
 
     what     the array of the call, or the size of the whole vector in bytes: 428, '64k', '1MiB'.
@@ -170,7 +170,7 @@ def explain(what: Any, coll: str = "allreduce", *, op: str = "sum", dtype: Optio
     topo     placement of the ranks, for other machines: 'node:16 core:4'.
     algo     the plans that may run.
     shm      ranks per core that share this machine's memory.
-    coded    compression of messages between hosts ('error=1e-2', 'lossless'): see Comm.set_code.
+    compression    compression of messages between hosts ('error=1e-2', 'lossless'): see Comm.configure.
     as_dict  return a dictionary instead of text, with times in seconds.
 
     >>> import tutti
@@ -184,7 +184,7 @@ def explain(what: Any, coll: str = "allreduce", *, op: str = "sum", dtype: Optio
 
         return explain_on(init(), what, coll, op, dtype, as_dict)
     elements, code = _call(what, coll, ranks, dtype)
-    with _Prices(coll, code, op, ranks, root, contract, net, topo, algo, None, shm, coded) as handle:
+    with _Prices(coll, code, op, ranks, root, contract, net, topo, algo, None, shm, compression) as handle:
         text = text_of(lib.tutti_prices_explain, handle, elements * SIZES[code], int(as_dict))
     return json.loads(text) if as_dict else text
 
@@ -192,7 +192,7 @@ def explain(what: Any, coll: str = "allreduce", *, op: str = "sum", dtype: Optio
 def prices(what: Any, coll: str = "allreduce", *, ranks: int, op: str = "sum", dtype: Optional[str] = None,
            root: int = 0, contract: str = "same", net: Optional[str] = None, topo: Optional[str] = None,
            algo: Optional[str] = None, only: Optional[str] = None, shm: Optional[float] = None,
-           coded: Optional[str] = None) -> list[dict[str, Any]]:
+           compression: Optional[str] = None) -> list[dict[str, Any]]:
     """The predicted time of every plan, the fastest first; see `explain` for the arguments. Plans that cannot run come
     last, with the reason in `why`. only: one plan, or one family of plans.
 
@@ -202,7 +202,7 @@ def prices(what: Any, coll: str = "allreduce", *, ranks: int, op: str = "sum", d
     True
     """
     elements, code = _call(what, coll, ranks, dtype)
-    with _Prices(coll, code, op, ranks, root, contract, net, topo, algo, only, shm, coded) as handle:
+    with _Prices(coll, code, op, ranks, root, contract, net, topo, algo, only, shm, compression) as handle:
         offers = list(_offers(handle, elements * SIZES[code]))
     return sorted(offers, key=lambda offer: (not offer["possible"], offer["seconds"], offer["plan"]))
 

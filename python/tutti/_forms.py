@@ -12,7 +12,7 @@ import inspect
 from typing import TYPE_CHECKING, Any, Callable, TypeVar, cast
 
 from ._card import handle_of, in_order_of
-from ._errors import ArgumentError, NotAnArray
+from ._errors import ArgumentError, NotAnArray, StateError
 from ._objects import of_objects
 from ._ops import RAISED
 from ._request import Persistent, Request
@@ -53,7 +53,7 @@ def _on_stream(self: Any, prepare: Callable[..., Ready], stream: object, args: A
     except NotAnArray as why:
         raise ArgumentError(f"{why}; a stream orders arrays on its device only") from None
     if len(functions) < 4:
-        raise ArgumentError(f"{name}: stream= and coded= do not go together; set the code by Comm.set_code")
+        raise ArgumentError(f"{name}: stream= does not go with algorithm= or compression=; use Comm.configure")
     status = functions[3](self._handle, *arguments, handle)
     if status or RAISED:
         problem = self._problem(status, keep)
@@ -77,7 +77,11 @@ def blocking(prepare: Callable[..., Ready], _kind: type[K], streams: bool = Fals
         try:
             functions, arguments, result, keep = prepare(self, *args, **kwargs)
         except NotAnArray as why:
+            if self._grouped is not None:
+                raise StateError(f"{why}; in a group calls take arrays only") from None
             return of_objects(self, name, why, {**dict(zip(named, args)), **kwargs})
+        if self._grouped is not None:
+            self._grouped.append((result, keep))
         status = functions[0](self._handle, *arguments)
         if status or RAISED:
             problem = self._problem(status, keep)

@@ -42,13 +42,13 @@ class Summed(Kind):
 
     @overload
     def __call__(self, array: T, op: OpLike = ..., out: None = ..., *, dtype: Optional[str] = ...,
-                 coded: Optional[str] = ..., stream: object = ...) -> T: ...
+                 algorithm: Optional[str] = ..., compression: Optional[str] = ..., stream: object = ...) -> T: ...
     @overload
-    def __call__(self, array: Any, op: OpLike, out: U, *, dtype: Optional[str] = ..., coded: Optional[str] = ...,
+    def __call__(self, array: Any, op: OpLike, out: U, *, dtype: Optional[str] = ..., algorithm: Optional[str] = ..., compression: Optional[str] = ...,
                  stream: object = ...) -> U: ...
     @overload
     def __call__(self, array: Any, op: OpLike = ..., *, out: U, dtype: Optional[str] = ...,
-                 coded: Optional[str] = ..., stream: object = ...) -> U: ...
+                 algorithm: Optional[str] = ..., compression: Optional[str] = ..., stream: object = ...) -> U: ...
     def __call__(self, *_args: Any, **_named: Any) -> Any:
         raise NotImplementedError
 
@@ -102,7 +102,7 @@ class ToRoot(Kind):
     """reduce"""
 
     def __call__(self, array: T, op: OpLike = "sum", root: int = 0, out: Any = None, *,
-                 dtype: Optional[str] = None, coded: Optional[str] = None, stream: object = None) -> Optional[T]:
+                 dtype: Optional[str] = None, algorithm: Optional[str] = None, compression: Optional[str] = None, stream: object = None) -> Optional[T]:
         raise NotImplementedError
 
 
@@ -111,13 +111,13 @@ class Part(Kind):
 
     @overload
     def __call__(self, array: A, op: OpLike = ..., out: None = ..., *, counts: Optional[Sequence[int]] = ...,
-                 dtype: Optional[str] = ..., coded: Optional[str] = ..., stream: object = ...) -> A: ...
+                 dtype: Optional[str] = ..., algorithm: Optional[str] = ..., compression: Optional[str] = ..., stream: object = ...) -> A: ...
     @overload
     def __call__(self, array: Array, op: OpLike, out: U, *, counts: Optional[Sequence[int]] = ...,
-                 dtype: Optional[str] = ..., coded: Optional[str] = ..., stream: object = ...) -> U: ...
+                 dtype: Optional[str] = ..., algorithm: Optional[str] = ..., compression: Optional[str] = ..., stream: object = ...) -> U: ...
     @overload
     def __call__(self, array: Array, op: OpLike = ..., *, out: U, counts: Optional[Sequence[int]] = ...,
-                 dtype: Optional[str] = ..., coded: Optional[str] = ..., stream: object = ...) -> U: ...
+                 dtype: Optional[str] = ..., algorithm: Optional[str] = ..., compression: Optional[str] = ..., stream: object = ...) -> U: ...
     def __call__(self, *_args: Any, **_named: Any) -> Any:
         raise NotImplementedError
 
@@ -127,15 +127,15 @@ class Joined(Kind):
 
     @overload
     def __call__(self, array: A, out: None = ..., *, counts: Optional[Sequence[int]] = ...,  # type: ignore[misc]
-                 dtype: Optional[str] = ..., coded: Optional[str] = ..., stream: object = ...) -> A: ...
+                 dtype: Optional[str] = ..., algorithm: Optional[str] = ..., compression: Optional[str] = ..., stream: object = ...) -> A: ...
     @overload
     def __call__(self, array: bytes, out: None = ..., *, counts: Optional[Sequence[int]] = ...,  # type: ignore[misc]
-                 dtype: Optional[str] = ..., coded: Optional[str] = ..., stream: object = ...) -> bytearray: ...
+                 dtype: Optional[str] = ..., algorithm: Optional[str] = ..., compression: Optional[str] = ..., stream: object = ...) -> bytearray: ...
     @overload
     def __call__(self, array: T, out: None = ...) -> List[T]: ...  # type: ignore[misc]
     @overload
     def __call__(self, array: Any, out: U, *, counts: Optional[Sequence[int]] = ..., dtype: Optional[str] = ...,
-                 coded: Optional[str] = ..., stream: object = ...) -> U: ...
+                 algorithm: Optional[str] = ..., compression: Optional[str] = ..., stream: object = ...) -> U: ...
     def __call__(self, *_args: Any, **_named: Any) -> Any:
         raise NotImplementedError
 

@@ -239,7 +239,7 @@ def of_objects(comm: Any, name: str, why: NotAnArray, given: dict[str, Any]) -> 
     thing = given.pop("array", None)
     if form is None or why.what is not thing:
         raise ArgumentError(str(why)) from None
-    for word in ("out", "dtype", "counts", "coded"):
+    for word in ("out", "dtype", "counts", "algorithm", "compression"):
         if given.pop(word, None) is not None:
             raise ArgumentError(f"{why}; {word}= is for arrays") from None
     return form(comm, thing, **given)

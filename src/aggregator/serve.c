@@ -21,7 +21,7 @@
 
 #include "aggregator_daemon.h"
 #include "listen.h"
-#include "tutti_create.h"
+#include "tutti_launch.h"
 
 enum { TT_STRANGERS = 64, EVENTS = 64, LOOK_MS = 200 };
 static const double INTRODUCTION = 5, PATIENCE = 1, LEAVE = 2, GATHERING = 60, ABOVE = 1,

@@ -11,6 +11,7 @@ typedef struct asked {
   tt_list list;
   bool many; /* the list, not the call */
   tt_code_wish wish;
+  tt_override override;
   bool persists;
 } asked;
 
@@ -27,13 +28,18 @@ static tutti_status read_call(tutti_comm *comm, const char *function, const tutt
   if ((unsigned)c->coll >= TUTTI_COLL_COUNT)
     return tt_fail(TUTTI_ERR_ARG, "%s: call->coll %d is none of tutti_coll", function,
                    (int)c->coll);
-  a->many = c->srcs || c->dsts || c->n;
+  a->many = c->srcs || c->dsts || c->n || (c->counts && c->coll == TUTTI_ALLREDUCE);
   if (a->many && c->coll != TUTTI_ALLREDUCE) return unfit(function, c, "list of buffers");
   const bool varies = c->coll == TUTTI_ALLGATHER || c->coll == TUTTI_REDUCE_SCATTER;
   if (c->counts && !varies && !a->many) return unfit(function, c, "counts");
-  if (c->code && (c->counts || a->many || c->coll == TUTTI_BARRIER))
-    return unfit(function, c, c->counts || a->many ? "code together with counts" : "code");
-  a->list = (tt_list){c->n, c->srcs, c->dsts, c->counts, c->type, c->op};
+  const char *text = c->compression ? "compression" : c->algorithm ? "algorithm" : NULL;
+  if (text && (a->many || c->coll == TUTTI_BARRIER || (c->compression && c->counts)))
+    return tt_fail(TUTTI_ERR_ARG, "%s: %s%s takes no %s", function, tutti_coll_name(c->coll),
+                   a->many     ? " of a list of buffers"
+                   : c->counts ? " with counts"
+                               : "",
+                   text);
+  a->list = (tt_list){c->n, c->srcs, c->dsts, c->counts, c->type, c->op, c->tag};
   a->call = (tt_call){.coll = c->coll, .src = c->src, .dst = c->dst, .type = c->type};
   if (c->coll == TUTTI_BARRIER) a->call = tt_barrier_call(comm);
   if (c->counts)
@@ -42,7 +48,16 @@ static tutti_status read_call(tutti_comm *comm, const char *function, const tutt
     a->call.count = c->count;
   if (tt_coll_reduces(c->coll) && c->coll != TUTTI_BARRIER) a->call.op = c->op;
   if (tt_coll_rooted(c->coll)) a->call.root = c->root;
-  return c->code ? tt_call_code(function, c->code, &a->wish, &a->call) : TUTTI_OK;
+  if (c->tag && strnlen(c->tag, TT_WORDS) == TT_WORDS)
+    return tt_fail(TUTTI_ERR_ARG, "%s: call->tag is longer than %d bytes", function, TT_WORDS - 1);
+  a->call.tag = c->tag;
+  if (c->compression) status = tt_call_code(function, c->compression, &a->wish, &a->call);
+  if (status || !c->algorithm) return status;
+  status = tt_override_parse(c->algorithm, tutti_comm_size(comm), &a->override);
+  if (status) return tt_fail(status, "%s: call->algorithm: %.300s", function, tutti_error());
+  a->call.override = &a->override;
+  a->call.also ^= (uint32_t)tt_override_hash(&a->override);
+  return TUTTI_OK;
 }
 
 /* A persistent call may be measured first. */
@@ -83,7 +98,8 @@ tutti_status tutti_call_on_stream(tutti_comm *comm, const tutti_call *call) {
   const tutti_status status = read_call(comm, who, call, &a);
   if (status) return status;
   const char *none = a.many                        ? "list of buffers"
-                     : call->code                  ? "code"
+                     : call->compression           ? "compression"
+                     : call->algorithm             ? "algorithm"
                      : call->coll == TUTTI_BARRIER ? "vectors"
                                                    : NULL;
   if (none)

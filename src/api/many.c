@@ -1,4 +1,4 @@
-/* many.c - tutti_allreduce_many: a list of buffers as one operation; here its arguments are checked.
+/* many.c - checks the arguments of a list of buffers that are summed as one operation (tutti_call.h).
  *
  * Overlaps   each pair must be valid by itself, and a buffer that one pair writes must not be
  *            read or written by another. If the lists are in memory order, as they mostly are,
@@ -116,31 +116,21 @@ static tutti_status check_list(const tutti_comm *comm, const char *function, con
   return helps ? TUTTI_OK : check_apart(function, list);
 }
 
-/* ---- the public functions ---- */
-
 tutti_status tt_list_make(tutti_comm *comm, const char *function, const void *list,
                           tutti_request **whole) {
   const tutti_status status = tt_break_if_memory(comm, check_list(comm, function, list));
   return status ? status : tt_list_new(comm, function, list, whole);
 }
 
-static tutti_status start_many_request(tutti_comm *comm, const char *function, const tt_list *list,
-                                       tutti_request **request) {
-  return tt_request_make(comm, function, tt_list_make, list, false, request);
+/* ---- groups, whose allreduces become lists ---- */
+
+tutti_status tutti_group_begin(tutti_comm *comm) {
+  return tt_group_begin(comm, "tutti_group_begin");
 }
 
-tutti_status tutti_allreduce_many(tutti_comm *comm, size_t n, const void *const *srcs,
-                                  void *const *dsts, const size_t *counts, tutti_type type,
-                                  tutti_op op) {
-  const tt_list list = {n, srcs, dsts, counts, type, op};
-  tutti_request *request;
-  tutti_status status = start_many_request(comm, "tutti_allreduce_many", &list, &request);
-  return status ? status : tt_request_end(&request);
-}
-
-tutti_status tutti_allreduce_many_start(tutti_comm *comm, size_t n, const void *const *srcs,
-                                        void *const *dsts, const size_t *counts, tutti_type type,
-                                        tutti_op op, tutti_request **request) {
-  const tt_list list = {n, srcs, dsts, counts, type, op};
-  return start_many_request(comm, "tutti_allreduce_many_start", &list, request);
+tutti_status tutti_group_end(tutti_comm *comm, tutti_request **request) {
+  static const char who[] = "tutti_group_end";
+  tutti_request *own, **to = request ? request : &own;
+  const tutti_status status = tt_group_end(comm, who, tt_list_make, to);
+  return status || request ? status : tt_request_end(to);
 }

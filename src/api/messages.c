@@ -21,6 +21,8 @@ static tutti_status check_and_make(tutti_comm *comm, const char *function, const
   tutti_status tutti_##name(tutti_comm *comm, parameters) {                                    \
     const tt_p2p_message m = {fields};                                                         \
     const tutti_status status = check_vector(comm, "tutti_" #name, &m);                        \
+    if (!status && comm && tt_group_open(comm))                                                \
+      return tt_group_keep(comm, "tutti_" #name, tt_message_new, &m);                          \
     return status ? status : tt_message_run(comm, "tutti_" #name, &m);                         \
   }                                                                                            \
   tutti_status tutti_##name##_start(tutti_comm *comm, parameters, tutti_request **request) {   \

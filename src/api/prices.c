@@ -162,7 +162,7 @@ static tutti_status place_asked_hosts(const tutti_question *q, tt_setting *setti
 /* A second chooser, whose plans have coded messages, if such a call may have them. */
 static tutti_status make_coded(const tutti_question *q, tt_setting *setting, tt_chooser **coded) {
   tt_code_wish wish;
-  tutti_status status = tt_code_parse("tutti_prices_make", q->code, &wish);
+  tutti_status status = tt_code_parse("tutti_prices_make", q->compression, &wish);
   if (!status) status = tt_code_contract("tutti_prices_make", &wish, q->contract);
   const bool takes =
       tt_code_takes_call(wish.code, q->coll, q->type, q->op) && q->contract != TUTTI_CONTRACT_EXACT;
@@ -191,7 +191,7 @@ tutti_status tutti_prices_make(const tutti_question *q, tutti_prices **prices) {
   if (!status) status = put_helpers_beside(q, &setting, &p->position);
   if (!status && q->net) status = tt_profile_parse(&setting.profile, q->net, "the figures");
   if (!status) status = place_asked_hosts(q, &setting, p);
-  if (!status) status = tt_override_parse(q->algo, q->ranks, &p->override);
+  if (!status) status = tt_override_parse(q->algorithm, q->ranks, &p->override);
   if (!status) status = tt_chooser_new(&setting, &p->chooser);
   if (!status) status = make_coded(q, &setting, &p->coded);
   if (!status && tt_coll_reduces(q->coll)) p->problem.weight = tt_weight_of(p->chooser, q->type);

@@ -145,7 +145,7 @@ tutti_status tutti_bucket_test(tutti_buckets *b, size_t i, int *done) {
 static tutti_status learn_ready_order(tutti_buckets *b) {
   b->learned = true;
   tutti_status status =
-      tt_broadcast(b->comm, "tutti_buckets_wait", b->seen, b->n * sizeof *b->seen);
+      tt_broadcast(b->comm, "tutti_buckets_wait", 0, b->seen, b->n * sizeof *b->seen);
   if (status || memcmp(b->seen, b->order, b->n * sizeof *b->order) == 0) return status;
   memcpy(b->order, b->seen, b->n * sizeof *b->order);
   tt_bucket_drop(b);

@@ -76,7 +76,7 @@ static inline bool tt_bucket_is_bf16(const tutti_buckets *b, const tt_bucket *k)
 }
 static inline bool tt_bucket_is_lighter(const tutti_buckets *b, const tt_bucket *k) {
   return tt_code_lossy(b->wish.code) && !b->config.bf16 && k->type == TUTTI_FLOAT && k->elements &&
-         !tutti_comm_helpers(b->comm);
+         !tt_comm_helpers(b->comm);
 }
 tutti_status tt_lighter_open(tutti_buckets *b, tt_bucket *k);
 void tt_lighter_close(tutti_buckets *b, tt_bucket *k);

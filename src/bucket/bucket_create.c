@@ -41,7 +41,7 @@ static pledge pledge_of(const tutti_buckets *b, tutti_status status) {
 /* Returns this rank's status, or an error if another rank was refused or has different tensors.
  * A helper has no tensors in memory; it learns here whether the library provides their memory. */
 static tutti_status agree_on_buckets(tutti_buckets *b, tutti_status mine) {
-  const int P = tutti_comm_size(b->comm), data = P - tutti_comm_helpers(b->comm);
+  const int P = tutti_comm_size(b->comm), data = P - tt_comm_helpers(b->comm);
   const pledge own = pledge_of(b, mine);
   char why[TT_WHY];
   pledge *all = malloc((size_t)P * sizeof *all);
@@ -224,8 +224,15 @@ static tutti_status check_on_host(const tutti_buckets *b, const tutti_tensor *te
   return TUTTI_OK;
 }
 
+static tutti_status set_compression(tutti_buckets *b) {
+  tutti_config config = {.size = sizeof config};
+  const tutti_status status = tutti_comm_config(b->comm, &config);
+  config.compression = b->config.compression;
+  return status ? status : tutti_comm_configure(b->comm, &config);
+}
+
 static tutti_status check_tensors(tutti_buckets *b, const tutti_tensor *tensors) {
-  const int helpers = tutti_comm_helpers(b->comm);
+  const int helpers = tt_comm_helpers(b->comm);
   const bool helps = tutti_comm_rank(b->comm) >= tutti_comm_size(b->comm) - helpers;
   if (b->n && !tensors) return tt_fail(TUTTI_ERR_ARG, "%s: tensors is NULL", WHO);
   tutti_status status = helps ? TUTTI_OK : check_memory(b, tensors);
@@ -238,13 +245,13 @@ static tutti_status check_tensors(tutti_buckets *b, const tutti_tensor *tensors)
       status = tt_fail(TUTTI_ERR_OP, "%s: %s is of type %s, which has no sum", WHO, name,
                        tutti_type_name(t->type));
   }
-  if (!status && (b->config.bf16 || b->config.code)) status = check_on_host(b, tensors);
+  if (!status && (b->config.bf16 || b->config.compression)) status = check_on_host(b, tensors);
   if (!status && b->config.bf16 && (helpers || tt_comm_contract(b->comm) == TUTTI_CONTRACT_EXACT))
     return tt_fail(TUTTI_ERR_UNSUPPORTED, "%s: no bf16 %s", WHO,
-                   helpers ? "with ranks that bring no data (tutti_comm_set_helpers)"
+                   helpers ? "with ranks that bring no data (tutti_config.helpers)"
                            : "under the contract exact: what is rounded is not exact");
-  if (!status && b->config.code) status = tutti_comm_set_code(b->comm, b->config.code);
-  b->config.code = NULL; /* the caller's */
+  if (!status && b->config.compression) status = set_compression(b);
+  b->config.compression = NULL; /* the caller's */
   b->wish = tt_comm_wish(b->comm);
   return status;
 }

@@ -336,7 +336,7 @@ static tutti_status pick(tt_chooser *c, const tt_problem *p, const tt_override *
   }
   char helpers[60] = "";
   if (c->setting.data)
-    snprintf(helpers, sizeof helpers, ", %d of which only help (tutti_comm_set_helpers)",
+    snprintf(helpers, sizeof helpers, ", %d of which only help (helpers of tutti_config)",
              c->setting.ranks - c->setting.data);
   return tt_fail(TUTTI_ERR_UNSUPPORTED, "no plan can do %s on %d ranks%s%s%s",
                  tutti_coll_name(p->coll), c->setting.ranks, helpers,

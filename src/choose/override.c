@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "override.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,6 +71,33 @@ tutti_status tt_override_parse(const char *text, int ranks, tt_override *overrid
     }
     override->n++;
   }
+}
+
+void tt_override_print(tt_text *text, const tt_override *override) {
+  for (int i = 0; i < override->n; i++) {
+    const uint64_t from = override->item[i].from, to = override->item[i].to;
+    tt_text_add(text, "%s%s%s", i ? ";" : "", override->item[i].never ? "^" : "",
+                override->item[i].plan->text);
+    if (from || to != UINT64_MAX) tt_text_add(text, ":%" PRIu64 "-", from);
+    if (to != UINT64_MAX) tt_text_add(text, "%" PRIu64, to);
+  }
+}
+
+bool tt_override_equal(const tt_override *a, const tt_override *b) {
+  bool equal = a->n == b->n;
+  for (int i = 0; equal && i < a->n; i++)
+    equal = a->item[i].never == b->item[i].never && a->item[i].from == b->item[i].from &&
+            a->item[i].to == b->item[i].to && tt_plan_spec_equal(a->item[i].plan, b->item[i].plan);
+  return equal;
+}
+
+uint64_t tt_override_hash(const tt_override *override) {
+  uint64_t h = 0;
+  for (int i = 0; i < override->n; i++) {
+    h = tt_mix_text(tt_mix(h + override->item[i].never + 1), override->item[i].plan->text);
+    h = tt_mix(tt_mix(h ^ override->item[i].from) ^ override->item[i].to);
+  }
+  return h;
 }
 
 static bool applies(const tt_override *override, int i, uint64_t bytes) {

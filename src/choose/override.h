@@ -23,6 +23,11 @@ typedef struct tt_override {
 /* NULL or "": no override. TUTTI_ERR_ARG: an unknown algorithm, one that supports no collective on
  * that many ranks, or invalid sizes; the message says what and where. */
 tutti_status tt_override_parse(const char *text, int ranks, tt_override *override);
+/* Appends it as text that reads back to the same; nothing for no override. */
+void tt_override_print(tt_text *text, const tt_override *override);
+bool tt_override_equal(const tt_override *a, const tt_override *b);
+/* The same for equal overrides; 0 for none. */
+uint64_t tt_override_hash(const tt_override *override);
 /* The plan that is wanted for this size; NULL: none. */
 const tt_plan_spec *tt_override_for(const tt_override *override, uint64_t bytes);
 /* Is this plan ruled out? */

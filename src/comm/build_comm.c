@@ -185,17 +185,17 @@ static tutti_status attach(tutti_comm *comm, tt_wire *net) {
 /* Reads the variables that calls depend on: a program may change its environment while calls run, so they read none. */
 static void read_for_calls(tt_settings *s) {
   tt_variables_check();
-  s->env_timeout = tt_env_seconds("TUTTI_TIMEOUT");
-  s->generic = tt_env_word("TUTTI_ENGINE", (const char *const[]){"generic", NULL}) == 0;
+  s->plain.env_timeout = tt_env_seconds("TUTTI_TIMEOUT");
+  s->plain.generic = tt_env_word("TUTTI_ENGINE", (const char *const[]){"generic", NULL}) == 0;
   atomic_store_explicit(&tt_process.progress_thread.by_setting,
                         (int)tt_env_int("TUTTI_PROGRESS_THREAD", 0, 1, 0), memory_order_relaxed);
   tt_env_int("TUTTI_MEASURE", 0, 1, 0); /* a bad value is reported now */
 }
 
 tutti_status tt_settings_read(tt_settings *s, int ranks) {
-  tutti_status status = tt_contract_read(tt_env("TUTTI_CONTRACT"), ranks, &s->contract);
-  if (!status) status = tt_code_parse("TUTTI_CODE", tt_env("TUTTI_CODE"), &s->wish);
-  if (!status) status = tt_code_contract("TUTTI_CODE", &s->wish, s->contract);
+  tutti_status status = tt_contract_read(tt_env("TUTTI_CONTRACT"), ranks, &s->plain.contract);
+  if (!status) status = tt_code_parse("TUTTI_CODE", tt_env("TUTTI_CODE"), &s->plain.wish);
+  if (!status) status = tt_code_contract("TUTTI_CODE", &s->plain.wish, s->plain.contract);
   if (status) return status;
   status = tt_override_parse(tt_env("TUTTI_ALGO"), ranks, &s->override);
   return status ? tt_fail(status, "TUTTI_ALGO: %.300s", tutti_error()) : TUTTI_OK;
@@ -212,7 +212,7 @@ tutti_status tt_comm_configure(tutti_comm *comm, const tt_profile *profile) {
                    .flight = TT_FLIGHT,
                    .verify = tt_proof_setting()};
   read_for_calls(&comm->settings);
-  comm->settings.slices = (int)tt_env_int("TUTTI_SLICES", 0, 1 << 20, 0);
+  comm->settings.plain.slices = (int)tt_env_int("TUTTI_SLICES", 0, 1 << 20, 0);
   comm->settings.explains = tt_env_int("TUTTI_EXPLAIN", 0, 1, 0);
   tutti_status status = tt_settings_read(&comm->settings, comm->ranks);
   if (status) return status;
@@ -387,7 +387,7 @@ tutti_status tt_comm_build(tutti_comm *comm, const tt_comm_spec *spec) {
   if (!status) status = tt_wisdom_share(comm, spec->wisdom);
   if (!status) status = tt_aggregator_open(comm, spec->wisdom);
   if (!status && spec->settings)
-    status = tt_comm_inherit_settings(comm, spec->settings, spec->helpers);
+    status = tt_comm_inherit_settings(comm, spec->settings, spec->override, spec->helpers);
   return status;
 }
 
@@ -405,6 +405,7 @@ void tt_comm_destroy(tutti_comm *comm) {
   release(comm);
   tt_plans_drop(comm);
   tt_long_wait_end(&comm->flight->wait_policy.note);
+  tt_group_drop(comm);
   tt_p2p_free(comm->flight->p2p);
   tt_streams_drop(comm);
   tt_device_calls_free(comm);
@@ -423,6 +424,7 @@ void tt_comm_destroy(tutti_comm *comm) {
   if (comm->beside) comm->net->peer->close(comm->net);
   if (comm->wire) comm->wire->peer->close(comm->wire);
   tt_heap_close(comm->heap);
+  free(comm->config_text);
   free(comm->info);
   free(comm);
 }

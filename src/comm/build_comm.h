@@ -27,8 +27,9 @@ typedef struct tt_comm_spec {
   const tt_profile *profile;   /* the figures, the same on all ranks */
   const tt_layout *layout;     /* of several nodes; NULL: found from the placements */
   uint32_t wisdom;             /* what the first rank said (tt_wisdom_announce); 0: nothing */
-  const tt_settings *settings; /* inherited; NULL: as the environment says */
-  int helpers;                 /* inherited with them, if some other rank is left */
+  const tt_plain_settings *settings; /* inherited; NULL: as the environment says */
+  const tt_override *override;       /* inherited with them */
+  int helpers;                       /* inherited with them, if some other rank is left */
 } tt_comm_spec;
 /* Connects the ranks, reads the environment, creates the chooser, and shares the first rank's
  * wisdom. All ranks call it. On errors the caller destroys the communicator. */
@@ -58,7 +59,19 @@ typedef struct tt_exchange {
 tutti_status tt_comm_exchange(tutti_comm *comm, const char *who, tutti_status status,
                               tt_exchange *x);
 /* Takes over the settings of another communicator, and that many helpers. */
-tutti_status tt_comm_inherit_settings(tutti_comm *comm, const tt_settings *from, int helpers);
+tutti_status tt_comm_inherit_settings(tutti_comm *comm, const tt_plain_settings *from,
+                                      const tt_override *override, int helpers);
+/* The number of helpers, once the arguments are checked and nothing runs (helpers.c). */
+tutti_status tt_helpers_set(tutti_comm *comm, int helpers);
+/* Sets what `config` says, as tutti_comm_configure; checks what it says for that many ranks, for a communicator that does
+ * not exist yet (config.c). NULL: nothing to do. */
+tutti_status tt_comm_set_config(tutti_comm *comm, const char *who, const tutti_config *config);
+tutti_status tt_config_check(const char *who, const tutti_config *config, int ranks);
+/* Lets the doctor and the trace see the communicator's name. */
+void tt_comm_show_name(tutti_comm *comm);
+/* Joiners get the override of the rank `root`, which others have: as text, since a plan is a value of one process.
+ * Collective; a failure breaks the communicator. */
+void tt_override_share(tutti_comm *comm, int root);
 /* TUTTI_ERR_PEER_LOST: the launcher of the job is gone. */
 tutti_status tt_job_over(const tt_segment *segment);
 /* Publishes this process's data in the head of its heap. */
@@ -83,7 +96,6 @@ void tt_aggregator_drop(tutti_comm *comm);
 /* Frees what calls with helpers are planned by (helpers.c). */
 void tt_helped_free(tt_helped *helped);
 /* TUTTI_ERR_STATE: requests are in flight (comm.c). */
-tutti_status tt_nothing_runs(const tutti_comm *comm, const char *function);
 
 /* ---- successors of a communicator (joiner.c) ---- */
 

@@ -52,6 +52,10 @@ tutti_status tutti_comm_free(tutti_comm *comm) {
                    "tutti_comm_free: %d request%s of this communicator %s not waited for or freed",
                    n, n == 1 ? "" : "s", n == 1 ? "is" : "are");
   }
+  if (tt_group_open(comm)) {
+    tt_comm_leave(comm);
+    return tt_fail(TUTTI_ERR_STATE, "tutti_comm_free: a group is open; end it first");
+  }
   freeing f = {.comm = comm};
   status = tt_streams_wait(comm, "tutti_comm_free");
   if (!status) status = tt_wait_until("tutti_comm_free", is_delivered, &f);
@@ -84,84 +88,15 @@ tutti_status tutti_comm_abort(tutti_comm *comm, const char *reason) {
   return TUTTI_OK;
 }
 
-/* Requests in flight have their plans already. */
-tutti_status tt_nothing_runs(const tutti_comm *comm, const char *function) {
-  if (!comm->flight->unfinished) return TUTTI_OK;
-  return tt_fail(TUTTI_ERR_STATE, "%s: requests are in flight; wait for them", function);
-}
-
-tutti_status tutti_comm_set_algo(tutti_comm *comm, const char *algo) {
-  tutti_status status = tt_comm_enter(comm, "tutti_comm_set_algo");
-  if (status) return status;
-  tt_override override;
-  status = tt_override_parse(algo, comm->ranks, &override);
-  if (status) status = tt_fail(status, "tutti_comm_set_algo: %.300s", tutti_error());
-  if (!status) status = tt_nothing_runs(comm, "tutti_comm_set_algo");
-  if (!status) {
-    comm->settings.override = override;
-    tt_plans_forget(comm);
-  }
-  tt_comm_leave(comm);
-  return status;
-}
-
-tutti_status tutti_comm_set_contract(tutti_comm *comm, tutti_contract contract) {
-  tutti_status status = tt_comm_enter(comm, "tutti_comm_set_contract");
-  if (status) return status;
-  status = tt_contract_check("tutti_comm_set_contract", contract, comm->ranks);
-  if (!status) status = tt_code_contract("tutti_comm_set_contract", &comm->settings.wish, contract);
-  if (!status) status = tt_nothing_runs(comm, "tutti_comm_set_contract");
-  if (!status) {
-    comm->settings.contract = contract;
-    tt_plans_forget(comm);
-  }
-  tt_comm_leave(comm);
-  return status;
-}
-
-tutti_status tutti_comm_set_code(tutti_comm *comm, const char *code) {
-  tutti_status status = tt_comm_enter(comm, "tutti_comm_set_code");
-  if (status) return status;
-  tt_code_wish wish;
-  status = tt_code_parse("tutti_comm_set_code", code, &wish);
-  if (!status) status = tt_code_contract("tutti_comm_set_code", &wish, comm->settings.contract);
-  if (!status) status = tt_nothing_runs(comm, "tutti_comm_set_code");
-  if (!status) tt_coding_set(comm, &wish);
-  tt_comm_leave(comm);
-  return status;
-}
-
-tutti_status tutti_comm_set_slices(tutti_comm *comm, int slices) {
-  tutti_status status = tt_comm_enter(comm, "tutti_comm_set_slices");
-  if (status) return status;
-  if (slices < 0 || slices > 1 << 20)
-    status =
-        tt_fail(TUTTI_ERR_ARG, "tutti_comm_set_slices: %d is not from 0 to %d", slices, 1 << 20);
-  if (!status) {
-    comm->settings.slices = slices;
-    tt_plans_forget(comm);
-  }
-  tt_comm_leave(comm);
-  return status;
-}
-
-tutti_status tutti_comm_set_timeout(tutti_comm *comm, double seconds) {
-  tutti_status status = tt_comm_enter(comm, "tutti_comm_set_timeout");
-  if (status) return status;
-  if (!(seconds >= 0 && seconds <= 1e9))
-    status = tt_fail(TUTTI_ERR_ARG, "tutti_comm_set_timeout: %g is not from 0 to 1e9 s", seconds);
-  else
-    comm->settings.timeout = seconds;
-  tt_comm_leave(comm);
-  return status;
-}
-
-tutti_status tt_comm_inherit_settings(tutti_comm *comm, const tt_settings *from, int helpers) {
-  const tt_settings own = comm->settings;
-  comm->settings = *from;
-  comm->settings.measures |= own.measures;
-  comm->settings.explains = own.explains;
-  return helpers && helpers < comm->ranks ? tutti_comm_set_helpers(comm, helpers) : TUTTI_OK;
+tutti_status tt_comm_inherit_settings(tutti_comm *comm, const tt_plain_settings *from,
+                                      const tt_override *override, int helpers) {
+  const tt_plain_settings own = comm->settings.plain;
+  comm->settings.plain = *from;
+  comm->settings.plain.measures |= own.measures;
+  comm->settings.plain.env_measures = own.env_measures;
+  comm->settings.override = *override;
+  tt_comm_show_name(comm);
+  return helpers && helpers < comm->ranks ? tt_helpers_set(comm, helpers) : TUTTI_OK;
 }
 
 const char *tutti_comm_network(const tutti_comm *comm) {

@@ -25,6 +25,10 @@ static bool can_use(const tutti_comm *comm) {
   return comm->ranks > 1 && !(comm->net && comm->net->traits.simulated);
 }
 
+static void set_measures(tutti_comm *comm, uint32_t said) {
+  comm->settings.plain.measures = comm->settings.plain.env_measures = said & TT_WISDOM_MEASURES;
+}
+
 /* The first rank's text of n characters becomes the wisdom of the others. */
 static tutti_status receive_text(tutti_comm *comm, const char *who, tt_text *text, uint64_t n) {
   if (comm->rank != 0) text->at = calloc(1, n + 1);
@@ -32,7 +36,7 @@ static tutti_status receive_text(tutti_comm *comm, const char *who, tt_text *tex
     return tt_break_if_memory(
         comm, tt_fail(TUTTI_ERR_MEMORY, "out of memory for wisdom of %llu characters",
                       (unsigned long long)n));
-  if (tt_broadcast(comm, who, text->at, n) || comm->rank == 0) return TUTTI_OK;
+  if (tt_broadcast(comm, who, 0, text->at, n) || comm->rank == 0) return TUTTI_OK;
   return tt_break_if_memory(comm, tt_wisdom_parse(&comm->plans->wisdom, text->at, who));
 }
 
@@ -41,14 +45,14 @@ static tutti_status receive_text(tutti_comm *comm, const char *who, tt_text *tex
 tutti_status tt_wisdom_share(tutti_comm *comm, uint32_t said) {
   static const char who[] = "the wisdom of a communicator";
   if (!can_use(comm)) return TUTTI_OK;
-  comm->settings.measures = said & TT_WISDOM_MEASURES;
+  set_measures(comm, said);
   if (!(said & TT_WISDOM_EXISTS)) return TUTTI_OK;
   tt_text text = {0};
   if (comm->rank == 0) pick(comm);
   if (comm->plans->wisdom.n) tt_wisdom_print(&text, &comm->plans->wisdom);
   uint64_t n = text.failed ? 0 : text.length;
   tutti_status status = TUTTI_OK;
-  if (!tt_broadcast(comm, who, &n, sizeof n) && n) status = receive_text(comm, who, &text, n);
+  if (!tt_broadcast(comm, who, 0, &n, sizeof n) && n) status = receive_text(comm, who, &text, n);
   free(text.at);
   return status;
 }
@@ -58,17 +62,9 @@ tutti_status tt_wisdom_share_threads(tutti_comm *const *comms, int n) {
   if (!can_use(comms[0])) return TUTTI_OK;
   if (said & TT_WISDOM_EXISTS) pick(comms[0]);
   for (int r = 0; r < n; r++) {
-    comms[r]->settings.measures = said & TT_WISDOM_MEASURES;
+    set_measures(comms[r], said);
     if (r && !tt_wisdom_merge(&comms[r]->plans->wisdom, &comms[0]->plans->wisdom))
       return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the wisdom of %d ranks", n);
   }
-  return TUTTI_OK;
-}
-
-tutti_status tutti_comm_set_measure(tutti_comm *comm, int on) {
-  tutti_status status = tt_comm_enter(comm, "tutti_comm_set_measure");
-  if (status) return status;
-  comm->settings.measures = on != 0;
-  tt_comm_leave(comm);
   return TUTTI_OK;
 }

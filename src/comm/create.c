@@ -312,7 +312,12 @@ static tutti_status come_together(creation *c, tutti_comm **out) {
 tutti_status tt_create(tt_meeting *m, const tutti_config *config, tutti_comm **out) {
   creation c = {
       .m = m, .net = config ? config->net : NULL, .mine = {.fd = -1}, .cards = {.fd = -1}};
-  const tutti_status status = come_together(&c, out);
+  tutti_status status = come_together(&c, out);
+  if (!status && config) {
+    status = tt_comm_spoil(*out, tt_comm_set_config(*out, "tutti_comm_create", config));
+    if (status) tt_comm_destroy(*out);
+    if (status) *out = NULL;
+  }
   if (c.mine.fd >= 0) close(c.mine.fd);
   tt_table_drop(&c.cards);
   free(c.node_of);
@@ -321,7 +326,7 @@ tutti_status tt_create(tt_meeting *m, const tutti_config *config, tutti_comm **o
 }
 
 double tt_create_limit(const tutti_config *config) {
-  if (config && config->timeout > 0) return config->timeout;
+  if (config && config->connect_timeout > 0) return config->connect_timeout;
   return tt_connect_timeout(120);
 }
 
@@ -334,10 +339,7 @@ static tutti_status check_create_args(const char *function, tutti_comm **comm, i
   *comm = NULL;
   if (nranks < 1 || rank < 0 || rank >= nranks)
     return tt_fail(TUTTI_ERR_ARG, "%s: rank %d of %d", function, rank, nranks);
-  if (config) status = tt_size_check(function, "config", config->size, sizeof *config);
-  if (!status && config && !(config->timeout >= 0))
-    status = tt_fail(TUTTI_ERR_ARG, "%s: config->timeout is negative or not a number", function);
-  return status;
+  return tt_config_check(function, config, nranks);
 }
 
 tutti_status tutti_comm_create(tutti_comm **comm, const tutti_id *id, int nranks, int rank,

@@ -268,13 +268,13 @@ static void read_common(common *c, const tutti_net *net, const tt_wire *wire) {
 static tutti_status say_in_calls(exchange *x, common *c, const member *mine, member *all) {
   static const char me[] = "tutti_comm_from_net";
   char *text = c->text;
-  tutti_status status = tt_broadcast(x->comm, me, c, sizeof *c);
+  tutti_status status = tt_broadcast(x->comm, me, 0, c, sizeof *c);
   c->text = text;
   if (!status && x->comm->net->traits.simulated)
     x->comm->net->net->share_proofs(x->comm->net, c->proofs, false);
   if (!status && !c->text && c->bytes && !(c->text = malloc(c->bytes)))
     status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for a topology");
-  if (!status && c->bytes) status = tt_broadcast(x->comm, me, c->text, c->bytes);
+  if (!status && c->bytes) status = tt_broadcast(x->comm, me, 0, c->text, c->bytes);
   return status || c->status ? status : collect(x, mine, sizeof *mine, all);
 }
 

@@ -15,7 +15,8 @@ typedef struct tt_invitation {
   int32_t ranks, first;     /* of the new communicator; the rank of the first joiner */
   int32_t joiners, helpers; /* joiners that come; helpers that stay */
   double limit;             /* s, of a round */
-  tt_settings settings;     /* of the communicator that grows */
+  tt_plain_settings
+      settings; /* of the communicator that grows; the text of its override follows, with a 0 */
 } tt_invitation;
 
 typedef struct
@@ -28,6 +29,6 @@ typedef struct
 tutti_status tt_guest_join(const tt_rendezvous *r, int rank, int number, tutti_comm **out);
 
 /* After a round with all ranks of a new communicator: it takes the settings over. */
-tutti_status tt_guest_settle(tutti_comm *comm, const tt_invitation *i);
+tutti_status tt_guest_settle(tutti_comm *comm, const tt_invitation *i, const tt_override *override);
 
 #endif

@@ -86,28 +86,17 @@ static tutti_status make_helped(const tutti_comm *comm, int helpers, tt_helped *
   return tt_chooser_new(&setting, &h->flat);
 }
 
-tutti_status tutti_comm_set_helpers(tutti_comm *comm, int helpers) {
-  tutti_status status = tt_comm_enter(comm, "tutti_comm_set_helpers");
-  if (status) return status;
+tutti_status tt_helpers_set(tutti_comm *comm, int helpers) {
   tt_helped helped = {.chooser = NULL};
-  if (helpers < 0 || helpers >= comm->ranks)
-    status = tt_fail(TUTTI_ERR_ARG, "tutti_comm_set_helpers: %d is not from 0 to %d", helpers,
-                     comm->ranks - 1);
-  if (!status) status = tt_nothing_runs(comm, "tutti_comm_set_helpers");
-  const bool changes = !status && helpers != comm->helpers;
-  if (changes && helpers) status = make_helped(comm, helpers, &helped);
-  if (changes && !status) {
-    tt_plans_forget(comm);
-    tt_helped_free(&comm->plans->helped);
-    comm->plans->helped = helped;
-    comm->helpers = helpers;
-  } else if (status) {
+  if (helpers == comm->helpers) return TUTTI_OK;
+  const tutti_status status = helpers ? make_helped(comm, helpers, &helped) : TUTTI_OK;
+  if (status) {
     tt_helped_free(&helped);
+    return status;
   }
-  tt_comm_leave(comm);
-  return status;
-}
-
-int tutti_comm_helpers(const tutti_comm *comm) {
-  return comm ? comm->helpers : -1;
+  tt_plans_forget(comm);
+  tt_helped_free(&comm->plans->helped);
+  comm->plans->helped = helped;
+  comm->helpers = helpers;
+  return TUTTI_OK;
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "process_state.h"
+#include "tutti_launch.h"
 
 struct tutti_job {
   int ranks, joiners, fd;

@@ -19,7 +19,8 @@
 /* What a new communicator inherits from the old one; the same on all its ranks. */
 typedef struct heritage {
   tt_profile profile;
-  tt_settings settings;
+  tt_plain_settings settings;
+  int32_t overrides; /* entries of its override, which joiners receive as text */
   tt_load load;
   int32_t helpers;
   uint64_t trace, job; /* numbers of its trace; 0: none */
@@ -38,7 +39,8 @@ static int helpers_of(const tutti_comm *old, const tt_proposal *t) {
 void tt_heritage_write(const tutti_comm *old, const tt_decision *d, tt_proposal *t) {
   heritage *h = (heritage *)(void *)t->settings;
   *h = (heritage){.profile = old->plans->setting.profile,
-                  .settings = old->settings,
+                  .settings = old->settings.plain,
+                  .overrides = old->settings.override.n,
                   .load = old->load,
                   .helpers = helpers_of(old, t)};
   h->load.host_ranks_per_core *= (double)t->ranks / old->ranks; /* approximate */
@@ -78,16 +80,26 @@ static tutti_comm *inherit_unwired_comm(tt_heap *heap, const tt_proposal *t, int
   return comm;
 }
 
+/* The first member that is no joiner. */
+static int first_that_stays(const tt_proposal *t) {
+  int i = 0;
+  while (i < t->ranks - 1 && t->member[i].joiner) i++;
+  return i;
+}
+
 tutti_status tt_comm_inherit(tt_heap *heap, const tt_proposal *t, int member, const tutti_comm *old,
                              tutti_comm **out) {
   const heritage *h = (const heritage *)(const void *)t->settings;
   char why[TT_WHY];
   tutti_comm *comm = inherit_unwired_comm(heap, t, member, old);
+  const tt_override none = {.n = 0};
   const tt_comm_spec spec = {.profile = &h->profile,
                              .wisdom = (uint32_t)t->wisdom,
                              .settings = &h->settings,
+                             .override = old ? &old->settings.override : &none,
                              .helpers = h->helpers};
   tutti_status status = comm ? tt_comm_build(comm, &spec) : TUTTI_ERR_MEMORY;
+  if (!status && comm->joiners && h->overrides) tt_override_share(comm, first_that_stays(t));
   if (!status) tt_trace_heir(comm, old, h->job, h->trace, same_ranks(comm, old));
   if (!status) {
     *out = comm; /* if a peer is lost again, the next call reports it */

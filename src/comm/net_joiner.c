@@ -18,6 +18,7 @@ typedef struct guest {
   tt_meet_line line;
   tt_handed at; /* its place in a claim */
   tt_invitation invitation;
+  tt_override override; /* of the communicator that grows */
   bool alone; /* the others have given up */
   tt_long_wait wait;
 } guest;
@@ -107,7 +108,7 @@ static tutti_status create_with_others(guest *g, tutti_comm **out) {
                   .end = end_nothing,
                   .self = g};
   tutti_status status = tt_create(&m, NULL, out);
-  if (!status) status = tt_guest_settle(*out, i);
+  if (!status) status = tt_guest_settle(*out, i, &g->override);
   if (*out) status = tt_comm_spoil(*out, status);
   status = be_admitted(g, status);
   if (status) tt_comm_destroy(*out);
@@ -115,17 +116,27 @@ static tutti_status create_with_others(guest *g, tutti_comm **out) {
   return status;
 }
 
-tutti_status tt_guest_settle(tutti_comm *comm, const tt_invitation *i) {
+tutti_status tt_guest_settle(tutti_comm *comm, const tt_invitation *i,
+                             const tt_override *override) {
   comm->joiners = i->joiners;
-  return tt_comm_inherit_settings(comm, &i->settings, i->helpers);
+  return tt_comm_inherit_settings(comm, &i->settings, override, i->helpers);
 }
 
 /* Does the invitation make sense, for this place in the claim? */
-static bool is_invitation(const tt_invitation *i, size_t bytes, uint32_t place) {
-  return bytes == sizeof *i && i->ranks > 0 && i->ranks <= TT_MEET_RANKS && i->joiners > 0 &&
-         i->joiners <= i->ranks && i->helpers >= 0 && i->helpers < i->ranks &&
+static bool is_invitation(const tt_invitation *i, uint32_t place) {
+  return i->ranks > 0 && i->ranks <= TT_MEET_RANKS && i->joiners > 0 && i->joiners <= i->ranks &&
+         i->helpers >= 0 && i->helpers < i->ranks &&
          i->first == i->ranks - i->joiners - i->helpers && i->first >= 0 &&
          place < (uint32_t)i->joiners && i->limit > 0 && i->limit < 1e9;
+}
+
+/* Reads an invitation and the text behind it. */
+static tutti_status read_invitation(guest *g, const char *body, size_t bytes) {
+  tt_invitation *i = &g->invitation;
+  if (bytes <= sizeof *i || body[bytes - 1]) return tt_meet_foreign(&g->line);
+  memcpy(i, body, sizeof *i);
+  return is_invitation(i, g->at.place) ? tt_override_parse(body + sizeof *i, i->ranks, &g->override)
+                                       : tt_meet_foreign(&g->line);
 }
 
 /* Warns once, and gives up if TUTTI_CONNECT_TIMEOUT says so. */
@@ -138,10 +149,9 @@ static tutti_status await_invitation(guest *g) {
     const double next = tt_seconds() + tt_long_wait_due(&g->wait), last = g->wait.since + limit;
     const tutti_status status =
         receive(g, limit > 0 && last < next ? last : next, TT_HANDED, &body, &n);
-    if (!status) memcpy(&g->invitation, body + sizeof g->at, tt_min(n, sizeof g->invitation));
+    const tutti_status read = status ? status : read_invitation(g, body + sizeof g->at, n);
     free(body);
-    if (!status)
-      return is_invitation(&g->invitation, n, g->at.place) ? TUTTI_OK : tt_meet_foreign(&g->line);
+    if (!status) return read;
     if (tt_interrupted(&asked)) return tt_say_interrupted(g->wait.call);
     tt_long_wait_for(&g->wait, "the ranks to take in this joiner (tutti_comm_grow)");
     const bool late = limit > 0 && tt_seconds() >= last;

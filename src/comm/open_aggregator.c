@@ -331,7 +331,7 @@ tutti_status tt_aggregator_open(tutti_comm *comm, uint32_t said) {
     return TUTTI_OK;
   if (x.hosts < 2) return TUTTI_OK;
   if (comm->rank == 0) invite(&i);
-  if (tt_broadcast(comm, who, &i, sizeof i)) return TUTTI_OK; /* as below */
+  if (tt_broadcast(comm, who, 0, &i, sizeof i)) return TUTTI_OK; /* as below */
   if (comm->rank) tt_reach_strip(i.names);
   const char *why = fit_names(i.names, &x);
   if (why) {

@@ -124,7 +124,7 @@ tutti_status tt_contract_read(const char *word, int ranks, tutti_contract *contr
                                       [TUTTI_CONTRACT_EXACT] = "exact"};
   *contract = TUTTI_CONTRACT_SAME;
   if (!word) return TUTTI_OK;
-  for (int i = 0; i <= TUTTI_CONTRACT_EXACT; i++)
+  for (int i = TUTTI_CONTRACT_SAME; i <= TUTTI_CONTRACT_EXACT; i++)
     if (strcmp(word, words[i]) == 0) {
       *contract = (tutti_contract)i;
       return tt_contract_check("TUTTI_CONTRACT", *contract, ranks);

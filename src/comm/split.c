@@ -142,5 +142,7 @@ tutti_status tutti_comm_split(tutti_comm *comm, int color, int key, tutti_comm *
 tutti_status tutti_comm_dup(tutti_comm *comm, tutti_comm **out) {
   tutti_status status = tt_args_given("tutti_comm_dup", "comm", comm, "out", out);
   if (!status) status = tutti_comm_split(comm, 0, comm->rank, out);
-  return status ? status : tt_comm_inherit_settings(*out, &comm->settings, comm->helpers);
+  return status ? status
+                : tt_comm_inherit_settings(*out, &comm->settings.plain, &comm->settings.override,
+                                           comm->helpers);
 }

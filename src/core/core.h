@@ -11,6 +11,7 @@
 
 #include "copy.h"
 #include "tutti.h"
+#include "tutti_plan.h"
 
 /* Record the message of an error for tutti_error() and return the status. */
 tutti_status tt_fail(tutti_status status, const char *format, ...)

@@ -198,6 +198,8 @@ static bool copy_comm(const reader *r, int rank, uint64_t at, tt_look_comm *l) {
   l->newest = load_relaxed(&ctrl->newest);
   l->over = load_relaxed(&s->over);
   memcpy(&l->shown, s, sizeof l->shown);
+  copy_words(l->shown.name, s->name, sizeof s->name);
+  copy_words(l->shown.tag, s->tag, sizeof s->tag);
   l->waits = s->since && s->waits_for < s->ranks;
   take_calls(r, l);
   l->aborted = (tutti_status)atomic_load_explicit(&ctrl->aborted, memory_order_relaxed);

@@ -6,6 +6,7 @@
 
 #include "long_wait.h"
 #include "shm_ctrl.h"
+#include "tutti_launch.h"
 
 /* A rank in one communicator. */
 typedef struct tt_look_comm {

@@ -324,7 +324,12 @@ static void say_comm(tt_text *t, const tt_look *v, const tt_look_comm *comm) {
       break;
     default: tt_text_add(t, "is outside; it last finished "); add_call(t, comm, comm->newest - 1);
   }
-  if (v->nhomes > 1) tt_text_add(t, ", communicator %d of %d ranks", comm->number, comm->ranks);
+  if (doing_of(comm) == WAITS && *comm->shown.tag) tt_text_add(t, ", tag '%s'", comm->shown.tag);
+  if (v->nhomes > 1 || *comm->shown.name)
+    tt_text_add(t,
+                *comm->shown.name ? ", communicator %d '%s' of %d ranks"
+                                  : ", communicator %d%s of %d ranks",
+                comm->number, comm->shown.name, comm->ranks);
   tt_text_add(t, "\n");
 }
 
@@ -367,14 +372,17 @@ static void say_job(tt_text *t, const tt_look *v) {
 
 /* ---- JSON ---- */
 
+static void json_words(tt_text *t, const char *key, const char *words) {
+  if (*words) tt_text_add(t, ", \"%s\": ", key), tt_why_string(t, words, strlen(words) + 1);
+}
+
 static void json_call(tt_text *t, const char *name, const tt_look_comm *comm, uint64_t seq) {
   const tt_record *call = tt_look_call(comm, seq);
   char words[120];
   tt_text_add(t, ", \"%s\": {\"operation\": %" PRIu64, name, seq);
   if (call) {
     tt_record_words(call, words, sizeof words);
-    tt_text_add(t, ", \"call\": ");
-    tt_why_string(t, words, sizeof words);
+    json_words(t, "call", words);
     tt_text_add(t, ", \"collective\": \"%s\", \"count\": %llu, \"type\": \"%s\", \"op\": \"%s\"",
                 tutti_coll_name((tutti_coll)call->coll), (unsigned long long)call->count,
                 tutti_type_name((tutti_type)call->type), tt_op_kind_name(call->op));
@@ -388,10 +396,9 @@ static void json_comm(tt_text *t, const tt_look_comm *comm) {
   const doing d = doing_of(comm);
   tt_text_add(t, "{\"communicator\": %d, \"size\": %d, \"rank\": %d, \"state\": \"%s\"",
               comm->number, comm->ranks, comm->rank, words[d]);
-  if (d == OVER) {
-    tt_text_add(t, ", \"reason\": ");
-    tt_why_string(t, comm->reason, sizeof comm->reason);
-  }
+  json_words(t, "name", comm->shown.name);
+  json_words(t, "tag", d == WAITS ? comm->shown.tag : "");
+  json_words(t, "reason", d == OVER ? comm->reason : "");
   if (d == WAITS) {
     tt_text_add(t, ", \"for\": %u, \"seconds\": %.6f", comm->shown.waits_for,
                 (double)comm->waited / 1e6);
@@ -464,9 +471,8 @@ static void report_waits(const tt_found *found, bool json, tt_text *t) {
       tt_text_add(t, "pid %ld: %s, for %.1f s\n", w->pid, w->words, w->seconds);
       continue;
     }
-    tt_text_add(t, "%s\n  {\"pid\": %ld, \"seconds\": %.6f, \"words\": ", i ? "," : "", w->pid,
-                w->seconds);
-    tt_why_string(t, w->words, sizeof w->words);
+    tt_text_add(t, "%s\n  {\"pid\": %ld, \"seconds\": %.6f", i ? "," : "", w->pid, w->seconds);
+    json_words(t, "words", w->words);
     tt_text_add(t, "}");
   }
 }

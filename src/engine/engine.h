@@ -88,6 +88,9 @@ typedef struct tt_call { /* arguments of a collective */
   uint32_t also; /* a hash of other arguments that must match on all ranks */
   const tt_code_wish *
       code; /* how its messages may be coded; NULL: as on the communicator. Lives as long as the call */
+  const struct tt_override
+      *override;              /* which plans may run; NULL and how long it lives as for `code` */
+  const char *tag;            /* the caller's word for it, or NULL; lives as long as the call */
   const struct tt_call *said; /* the caller's call, if this one implements it; or NULL */
   tt_staged
       *staged; /* src and dst stand for device memory, and come and go piece by piece; or NULL */

@@ -113,7 +113,7 @@ static tutti_status claim_joiners(tt_growth *w, int *joiners) {
   do {
     if (leads_growth(w) && x.waits && !x.status) hear_room(w, limit, &x);
     if (!w->least && x.status == TUTTI_ERR_UNSUPPORTED) x = (word){.joiners = 0};
-    status = tt_broadcast(w->rest, w->name, &x, sizeof x);
+    status = tt_broadcast(w->rest, w->name, 0, &x, sizeof x);
     tt_long_wait_for(&wait, "joiners");
   } while (!status && !x.status && x.waits);
   tt_long_wait_end(&wait);
@@ -237,12 +237,12 @@ static tutti_status make_table(tt_growth *w, const void *mine, size_t bytes, row
 static tutti_status hand_out(tt_growth *w, tutti_status made, tt_table *all) {
   word said = {.bytes = (uint32_t)all->bytes};
   if (made) set_why(&said, made);
-  tutti_status status = tt_broadcast(w->rest, w->name, &said, sizeof said);
+  tutti_status status = tt_broadcast(w->rest, w->name, 0, &said, sizeof said);
   w->told = !status && said.status;
   if (w->told) return tt_fail((tutti_status)said.status, "%.290s", said.why);
   if (status || w->last) return status;
   if (!leads_growth(w)) status = tt_table_new(said.bytes, all);
-  if (!status) status = tt_broadcast(w->rest, w->name, all->base, all->bytes);
+  if (!status) status = tt_broadcast(w->rest, w->name, 0, all->base, all->bytes);
   if (!status && !leads_growth(w)) status = tt_table_seal(all);
   if (!status && !tt_table_valid(all, w->invitation.ranks))
     status = tt_fail(TUTTI_ERR_SYSTEM, "the first rank handed out no table of %d ranks",
@@ -279,6 +279,19 @@ static void end_none(tt_meeting *m) {
 
 /* ---- an attempt ---- */
 
+/* The leader sends the invitation, and the text of what restricts plans. */
+static tutti_status invite(tt_growth *w) {
+  tt_text text = {.at = NULL};
+  tt_override_print(&text, &w->rest->settings.override);
+  tt_text_add(&text, "%c", 0);
+  const tutti_status status =
+      text.failed ? tt_fail(TUTTI_ERR_MEMORY, "out of memory for the algorithms of joiners")
+                  : tt_room_send(&w->line, TT_HAND, &w->invitation, sizeof w->invitation, text.at,
+                                 text.length);
+  free(text.at);
+  return status;
+}
+
 static tutti_status create_with_guests(tt_growth *w, int joiners, tutti_comm **out) {
   tutti_comm *rest = w->rest;
   tt_invitation *i = &w->invitation;
@@ -287,7 +300,7 @@ static tutti_status create_with_guests(tt_growth *w, int joiners, tutti_comm **o
                        .joiners = joiners,
                        .helpers = rest->helpers,
                        .limit = tt_connect_timeout(120),
-                       .settings = rest->settings};
+                       .settings = rest->settings.plain};
   tt_meeting m = {
       .rank = rank_after(w, rest->rank),
       .ranks = i->ranks,
@@ -299,10 +312,9 @@ static tutti_status create_with_guests(tt_growth *w, int joiners, tutti_comm **o
       .end = end_none,
       .self = w};
   tt_table none;
-  tutti_status status =
-      leads_growth(w) ? tt_room_send(&w->line, TT_HAND, i, sizeof *i, NULL, 0) : TUTTI_OK;
+  tutti_status status = leads_growth(w) ? invite(w) : TUTTI_OK;
   if (!status) status = tt_create(&m, NULL, out);
-  if (!status) status = tt_guest_settle(*out, i);
+  if (!status) status = tt_guest_settle(*out, i, &rest->settings.override);
   if (*out) status = tt_comm_spoil(*out, status);
   w->last = true;
   m.self = w;

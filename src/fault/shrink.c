@@ -327,7 +327,8 @@ static tutti_status attach_survivors_comm(tutti_comm *comm, const gathering *g) 
     status = tt_comm_build(comm, &(tt_comm_spec){.net = comm->net,
                                                  .profile = &old->plans->setting.profile,
                                                  .wisdom = x.all[0].wisdom,
-                                                 .settings = &old->settings,
+                                                 .settings = &old->settings.plain,
+                                                 .override = &old->settings.override,
                                                  .helpers = helpers});
   free(x.all);
   return status;

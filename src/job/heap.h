@@ -17,7 +17,7 @@
 #include "segment.h"
 
 enum {
-  TT_LAYOUT = 28, /* version of the segment's layout; increases with each change */
+  TT_LAYOUT = 29, /* version of the segment's layout; increases with each change */
   TT_FIGURES = 4096,
   TT_CTRLS = 64,             /* communicators of a rank visible from outside */
   TT_CTRL_LEAST = 36 * 4096, /* fewest bytes that a control block takes */

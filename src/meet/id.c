@@ -16,6 +16,7 @@
 
 #include "meet_service.h"
 #include "reach.h"
+#include "tutti_launch.h"
 
 static tutti_status id_syntax_error(const char *text, const char *why) {
   return tt_fail(TUTTI_ERR_ARG, "'%.80s' is not the id of a rendezvous (HOST:PORT:KEY): %s", text, why);

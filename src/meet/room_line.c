@@ -11,6 +11,7 @@
 
 #include "room.h"
 #include "secure.h"
+#include "tutti_launch.h"
 
 enum { STEP = 64 << 10, PAD = 8 /* bytes */ };
 static const double PATIENCE = 5; /* s, for the handshake, and for the rest of a reply */

@@ -54,8 +54,8 @@ static const char *refusal(const tutti_comm *comm, const tt_call *c) {
            "in pieces";
   if (c->varied) return "the aggregator takes blocks of one length only";
   if (c->op >= TUTTI_OP_COUNT) return "the aggregator has no ops that a program defines";
-  if (comm->helpers) return "ranks of the job help already (tutti_comm_set_helpers)";
-  if (comm->settings.slices) return "the number of slices is set (TUTTI_SLICES)";
+  if (comm->helpers) return "ranks of the job help already (helpers of tutti_config)";
+  if (comm->settings.plain.slices) return "the number of slices is set (TUTTI_SLICES)";
   return NULL;
 }
 
@@ -82,8 +82,8 @@ double tt_aggregator_link(const tutti_comm *comm, double *delay) {
 
 /* The cheapest plan with the aggregator, of this family or (NULL) of all, and its estimate; 0: no plan is possible, or
  * memory ran out and *seconds < 0. */
-static int cheapest_way(tutti_comm *comm, const tt_problem *p, const tt_plan_spec *family,
-                        double *seconds) {
+static int cheapest_way(tutti_comm *comm, const tt_problem *p, const tt_override *override,
+                        const tt_plan_spec *family, double *seconds) {
   double delay;
   const double beta = tt_aggregator_link(comm, &delay);
   int way = 0;
@@ -91,7 +91,7 @@ static int cheapest_way(tutti_comm *comm, const tt_problem *p, const tt_plan_spe
   for (int k = 0; k < TT_AGGREGATED; k++) {
     const tt_aggregated *a = &comm->plans->aggregated[k];
     if (!fits(a, p, comm->ranks) || (family && !tt_plan_spec_is_one_of(a->plan, family)) ||
-        tt_override_forbids(&comm->settings.override, a->plan, p->bytes))
+        tt_override_forbids(override, a->plan, p->bytes))
       continue;
     const double alone = tt_price_of(a->chooser, p, a->plan, 1);
     if (alone < 0) return *seconds = -1, 0;
@@ -104,8 +104,9 @@ static int cheapest_way(tutti_comm *comm, const tt_problem *p, const tt_plan_spe
 }
 
 /* Does an override want one of the families that use an aggregator, or some other plan? */
-static const tt_plan_spec *wanted(const tutti_comm *comm, const tt_problem *p, bool *aggregates) {
-  const tt_plan_spec *plan = tt_override_for(&comm->settings.override, p->bytes);
+static const tt_plan_spec *wanted(const tutti_comm *comm, const tt_problem *p,
+                                  const tt_override *override, bool *aggregates) {
+  const tt_plan_spec *plan = tt_override_for(override, p->bytes);
   for (int k = 0; k < TT_AGGREGATED; k++)
     *aggregates |= plan && comm->plans->aggregated[k].plan &&
                    tt_plan_spec_is_one_of(comm->plans->aggregated[k].plan, plan);
@@ -116,14 +117,14 @@ tutti_status tt_aggregated_choose(tutti_comm *comm, const tt_call *c, const tt_p
                                   tt_choice *choice) {
   bool aggregates = false;
   double seconds;
-  const tt_plan_spec *other = wanted(comm, p, &aggregates);
+  const tt_plan_spec *other = wanted(comm, p, tt_call_override(comm, c), &aggregates);
   if (aggregates && comm->wire->aggregator) {
     const char *why = refusal(comm, c);
     snprintf(choice->refusal, sizeof choice->refusal, "%s", why ? why : "");
   }
   if (!may_sum(comm, c)) return TUTTI_OK;
   if (other && !aggregates) return TUTTI_OK;
-  const int way = cheapest_way(comm, p, other, &seconds);
+  const int way = cheapest_way(comm, p, tt_call_override(comm, c), other, &seconds);
   const double alone = choice->wisdom
                            ? 1e-9 * (double)choice->wisdom->took
                            : tt_price_of(tt_chooser_for(comm, c), p, choice->plan, choice->slices);
@@ -148,11 +149,11 @@ tutti_status tt_aggregated_say(tutti_comm *comm, const tt_call *c, tt_text *t) {
     tt_text_add(t, "%s (it is at %s)\n", why, where);
     return TUTTI_OK;
   }
-  tutti_status status = tt_choose(tt_chooser_for(comm, c), &p, &comm->settings.override, &choice);
+  tutti_status status = tt_choose(tt_chooser_for(comm, c), &p, tt_call_override(comm, c), &choice);
   if (status) return status;
   const tt_choice alone = choice;
   status = tt_aggregated_choose(comm, c, &p, &choice);
-  const int way = status ? 0 : cheapest_way(comm, &p, NULL, &seconds);
+  const int way = status ? 0 : cheapest_way(comm, &p, tt_call_override(comm, c), NULL, &seconds);
   if (status || !way) return status;
   const double without = tt_price_of(tt_chooser_for(comm, c), &p, alone.plan, alone.slices);
   tt_text_add(t, "the aggregator at %s %s: %s, %s; among the ranks alone %s", where,

@@ -70,7 +70,7 @@ static tutti_status make_choosers(const tutti_comm *comm, const tt_code_wish *wi
 }
 
 void tt_coding_set(tutti_comm *comm, const tt_code_wish *wish) {
-  comm->settings.wish = *wish;
+  comm->settings.plain.wish = *wish;
   tt_recent_forget(comm);
 }
 
@@ -129,7 +129,7 @@ static const tt_code_verdict *verdict_for(const tutti_comm *comm, const tt_call 
 }
 
 bool tt_coding_is_open(tutti_comm *comm, const tt_call *c) {
-  return comm->settings.measures && may_be_coded(comm, c) && !tt_call_on_device(c) &&
+  return comm->settings.plain.measures && may_be_coded(comm, c) && !tt_call_on_device(c) &&
          !tt_measure_refusal(comm, c, tt_problem_of(comm, c).bytes) && !verdict_for(comm, c);
 }
 
@@ -163,7 +163,7 @@ static tutti_status add_coded(tutti_comm *comm, const tt_call *c, const tt_probl
   pair->coded = (tt_choice){.plan = NULL};
   if (status || !coded || pair->plain.way) return status;
   problem.wisdom = NULL; /* measured without codes */
-  status = tt_choose(coded, &problem, &comm->settings.override, &pair->coded);
+  status = tt_choose(coded, &problem, tt_call_override(comm, c), &pair->coded);
   if (status || *pair->coded.refusal) pair->coded.plan = NULL;
   if (status == TUTTI_ERR_UNSUPPORTED) return TUTTI_OK; /* no plan rounds so little */
   if (!pair->coded.plan) return status;
@@ -178,7 +178,7 @@ tutti_status tt_coding_pair(tutti_comm *comm, const tt_call *c, const tt_problem
                             tt_code_pair *pair) {
   *pair = (tt_code_pair){.without = 0};
   tutti_status status =
-      tt_choose(tt_chooser_for(comm, c), problem, &comm->settings.override, &pair->plain);
+      tt_choose(tt_chooser_for(comm, c), problem, tt_call_override(comm, c), &pair->plain);
   if (!status) status = tt_aggregated_choose(comm, c, problem, &pair->plain);
   return status ? status : add_coded(comm, c, problem, pair);
 }

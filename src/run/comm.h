@@ -32,9 +32,8 @@ typedef struct tt_load {
   double host_ranks_per_core; /* on the most loaded host */
 } tt_load;
 
-/* What a caller or the environment sets; a duplicate and a successor inherit it. */
-typedef struct tt_settings {
-  tt_override override;
+/* Settings without pointers: joiners receive them as they are. */
+typedef struct tt_plain_settings {
   tutti_contract contract;
   tt_code_wish wish; /* how messages between nodes may be coded */
   int slices;
@@ -42,7 +41,15 @@ typedef struct tt_settings {
   double env_timeout; /* what it said when the communicator was made; 0: nothing */
   bool generic;       /* TUTTI_ENGINE=generic */
   bool measures;      /* measures what wisdom does not cover, before it first runs (measure.c) */
-  bool explains;      /* logs once per kind of call what runs, and why; not inherited */
+  bool env_measures;  /* whether TUTTI_MEASURE of the first rank said so */
+  char name[TT_WORDS]; /* empty: none */
+} tt_plain_settings;
+
+/* What a caller or the environment sets; a duplicate and a successor inherit all but `explains`. */
+typedef struct tt_settings {
+  tt_plain_settings plain;
+  tt_override override; /* plans of this process */
+  bool explains;        /* logs once per kind of call what runs, and why */
 } tt_settings;
 
 /* Who holds a communicator; with TT_ASKED: another thread asks the holder to send an abort before it leaves. */
@@ -63,6 +70,7 @@ struct tutti_comm {
   tt_rank_info *info; /* per rank */
   tt_load load;
   tt_settings settings;
+  char *config_text; /* the texts that tutti_comm_config returned last; NULL: none */
   struct tt_plan_cache *plans;
   struct tt_flight *flight;
   tt_trace *trace;     /* NULL: not traced (tracing.h) */

@@ -15,19 +15,24 @@ int tt_comm_near(const tutti_comm *comm, int *near) {
 }
 
 double tt_comm_timeout(const tutti_comm *comm) {
-  return comm->settings.timeout > 0 ? comm->settings.timeout : comm->settings.env_timeout;
+  return comm->settings.plain.timeout > 0 ? comm->settings.plain.timeout
+                                          : comm->settings.plain.env_timeout;
 }
 
 tutti_contract tt_comm_contract(const tutti_comm *comm) {
-  return comm->settings.contract;
+  return comm->settings.plain.contract;
 }
 
 const tt_code_wish *tt_call_wish(const tutti_comm *comm, const tt_call *c) {
-  return c->code ? c->code : &comm->settings.wish;
+  return c->code ? c->code : &comm->settings.plain.wish;
 }
 
 tt_code_wish tt_comm_wish(const tutti_comm *comm) {
-  return comm->settings.wish;
+  return comm->settings.plain.wish;
+}
+
+int tt_comm_helpers(const tutti_comm *comm) {
+  return comm->helpers;
 }
 
 bool tt_comm_failed(const tutti_comm *comm) {
@@ -38,8 +43,12 @@ const tt_override *tt_comm_override(const tutti_comm *comm) {
   return &comm->settings.override;
 }
 
+const tt_override *tt_call_override(const tutti_comm *comm, const tt_call *c) {
+  return c->override ? c->override : &comm->settings.override;
+}
+
 bool tt_call_is_exact(const tutti_comm *comm, const tt_call *c) {
-  return comm->settings.contract == TUTTI_CONTRACT_EXACT && tt_coll_reduces(c->coll) &&
+  return comm->settings.plain.contract == TUTTI_CONTRACT_EXACT && tt_coll_reduces(c->coll) &&
          !c->everyone && tt_type_valid(c->type) && tt_op_rounds(c->type, c->op);
 }
 

@@ -25,6 +25,9 @@ tutti_contract tt_comm_contract(const tutti_comm *comm);
 const tt_code_wish *tt_call_wish(const tutti_comm *comm, const tt_call *call);
 tt_code_wish tt_comm_wish(const tutti_comm *comm);
 const tt_override *tt_comm_override(const tutti_comm *comm);
+int tt_comm_helpers(const tutti_comm *comm); /* how many ranks help */
+/* The call's own; else the communicator's. */
+const tt_override *tt_call_override(const tutti_comm *comm, const tt_call *call);
 /* Does every call on it fail? */
 bool tt_comm_failed(const tutti_comm *comm);
 /* Is it a sum that would round, under the contract 'exact'? */
@@ -64,7 +67,7 @@ tutti_status tt_gather(tutti_comm *comm, const char *who, const void *src, void 
 tutti_status tt_gather_first(tutti_comm *comm, const char *who, const void *src, void *dst,
                              size_t bytes);
 /* Broadcast from rank 0; `who` is the caller's name in error messages. */
-tutti_status tt_broadcast(tutti_comm *comm, const char *who, void *bytes, size_t n);
+tutti_status tt_broadcast(tutti_comm *comm, const char *who, int root, void *bytes, size_t n);
 
 /* ---- requests (request.c) ---- */
 
@@ -95,7 +98,7 @@ void tt_thread_want(bool on);
 
 /* ---- lists (list.c) ---- */
 
-/* The arguments of tutti_allreduce_many: a list of buffers as one operation. */
+/* A list of buffers that are summed as one operation. */
 typedef struct tt_list {
   size_t n;
   const void *const *srcs;
@@ -103,10 +106,28 @@ typedef struct tt_list {
   const size_t *counts;
   tutti_type type;
   tutti_op op;
+  const char *tag; /* as of a tt_call */
 } tt_list;
 /* For a tt_ready_fn: creates the request of a checked list. */
 tutti_status tt_list_new(tutti_comm *comm, const char *function, const tt_list *list,
                          tutti_request **whole);
+
+/* ---- groups (call_group.c) ---- */
+
+/* From now on blocking calls are kept. */
+tutti_status tt_group_begin(tutti_comm *comm, const char *function);
+bool tt_group_open(const tutti_comm *comm);
+/* Keeps a checked call; the comm is entered. */
+tutti_status tt_group_keep_call(tutti_comm *comm, const char *function, const tt_call *call,
+                                bool in_place);
+/* Keeps the message that `ready` makes of `what`. */
+tutti_status tt_group_keep(tutti_comm *comm, const char *function, tt_ready_fn *ready,
+                           const void *what);
+/* Starts all that was kept, as one request; NULL: nothing was. ready: makes the request of a tt_list, and checks it. */
+tutti_status tt_group_end(tutti_comm *comm, const char *function, tt_ready_fn *ready,
+                          tutti_request **request);
+/* Forgets what was kept. */
+void tt_group_drop(tutti_comm *comm);
 
 /* ---- messages (message.c) ---- */
 

@@ -35,12 +35,23 @@ int tt_record_words(const tt_record *r, char *text, size_t size) {
   return n;
 }
 
+/* Says in the reason which communicator has failed, if the caller has named it. */
+static void add_name(tutti_comm *comm) {
+  char text[TT_WHY];
+  snprintf(text, sizeof text, "communicator '%s': %.*s", comm->settings.plain.name,
+           TT_WHY - TT_WORDS - 20, comm->why);
+  memcpy(comm->why, text, sizeof text);
+}
+
 bool tt_comm_break(tutti_comm *comm, tutti_status status, bool tell) {
   if (comm->broken) return false;
   char reason[TT_WHY]; /* an earlier message of another rank may name the cause */
   tutti_status before =
       tell ? comm->wire->peer->aborted(comm->wire, reason, sizeof reason) : TUTTI_OK;
-  if (before) snprintf(comm->why, sizeof comm->why, "%s", reason);
+  if (before)
+    snprintf(comm->why, sizeof comm->why, "%s", reason);
+  else if (*comm->settings.plain.name)
+    add_name(comm);
   comm->broken = before ? before : status;
   if (tell && !before) comm->wire->peer->abort(comm->wire, status, comm->why);
   return !before;
@@ -86,7 +97,7 @@ static bool find_mismatch(tutti_comm *comm, const tt_operation *o, bool certain)
     const char *hint = strcmp(ours, other) ? ""
                        : list || mine.root != theirs.root
                            ? " (with other counts)"
-                           : " (with another plan: TUTTI_ALGO, a code, tutti_comm_set_helpers?)";
+                           : " (with another plan: other settings, such as TUTTI_ALGO or helpers?)";
     snprintf(comm->why, sizeof comm->why,
              "operation %" PRIu64 ": rank %d called %s, but rank %d called %s%s", mine.stamp.seq,
              peer, other, comm->rank, ours, hint);
@@ -256,7 +267,8 @@ static uint64_t waited_for(const tt_wait_policy *p, uint64_t now) {
 
 /* Checks messages as tt_look_after checks operations. A message that the caller does not wait for may take its time. */
 static void look_after_messages(tutti_comm *comm, tt_wait_policy *p, uint64_t now) {
-  const tt_p2p_message *m, *late = p->by ? p->by->message : tt_p2p_first(comm->flight->p2p, 0);
+  const tt_p2p_message *m,
+      *late = p->by && !p->by->ops->group ? p->by->message : tt_p2p_first(comm->flight->p2p, 0);
   for (int i = 0; (m = tt_p2p_first(comm->flight->p2p, i)) && !comm->broken; i++) {
     if (comm->wire->peer->alive(comm->wire, m->peer)) continue;
     if (tt_messages_progress(comm)) return;

@@ -32,6 +32,7 @@ typedef struct spot {
 typedef struct tt_exact {
   tutti_request request;
   tt_call said;    /* the caller's call, for comparison between ranks */
+  tt_override override; /* the call's own */
   tutti_type real; /* type of the numbers */
   size_t each, bytes;
   tt_reducer reducer;
@@ -74,6 +75,7 @@ static tt_exact *new_exact(tutti_comm *comm, const tt_call *call, size_t stretch
   const bool prefix = tt_coll_prefix(call->coll);
   const int data = tt_call_data(comm, call);
   x->said = *call;
+  if (call->override) x->override = *call->override, x->said.override = &x->override;
   x->real = tt_real_of(call->type, &x->each);
   x->bytes = tutti_type_size(x->real);
   x->width = tt_exact_width(comm->ranks);
@@ -87,7 +89,7 @@ static tt_exact *new_exact(tutti_comm *comm, const tt_call *call, size_t stretch
 static uint32_t hash_exact_call(const tt_call *c, uint64_t counts) {
   uint64_t h = tt_mix((uint64_t)c->coll | (uint64_t)c->type << 8 |
                       (uint64_t)tt_op_kind(c->op) << 16 | (uint64_t)(uint32_t)c->root << 32);
-  return (uint32_t)tt_mix(tt_mix(h ^ c->count) ^ counts);
+  return (uint32_t)tt_mix(tt_mix(h ^ c->count) ^ counts) ^ c->also;
 }
 
 static const tt_request_ops exact_ops;
@@ -109,6 +111,8 @@ static tutti_status create_exact_request(tutti_comm *comm, const char *function,
     return status;
   }
   x->request = (tutti_request){.ops = &exact_ops, .comm = comm, .call = x->said};
+  tt_request_tag(&x->request, x->said.tag);
+  x->said.tag = x->request.call.tag;
   *whole = &x->request;
   return TUTTI_OK;
 }
@@ -290,6 +294,8 @@ static tutti_request *next_exact_part(tutti_request *whole, size_t place, bool *
   *part = (tutti_request){.ops = &exact_part_ops, .comm = comm, .whole = whole};
   x->count[place] = 0;
   part->call = x->begun ? summing(comm, x, place) : measuring(x);
+  part->call.override = x->said.override;
+  part->call.tag = x->said.tag;
   part->call.said = &x->said;
   part->call.also = x->said.also;
   if (tt_break_if_memory(

@@ -38,7 +38,7 @@ static tutti_status explain_with_device(tutti_comm *comm, const tt_call *call, t
                                         const tt_problem *problem, int json, char **text) {
   tt_why why;
   tt_device_way way;
-  tutti_status status = tt_why_find(c, problem, &comm->settings.override, &why);
+  tutti_status status = tt_why_find(c, problem, tt_call_override(comm, call), &why);
   if (!status && tt_device()) {
     status = tt_device_way_of(comm, call, why.choice.plan, why.breakdown.time, &way);
     why.way = &way;

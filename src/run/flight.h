@@ -51,6 +51,7 @@ typedef struct tt_flight {
   bool stuck;                 /* nothing moves before a message arrives */
   bool waits;                 /* its caller blocks in a network that supports that */
   tt_p2p *p2p;                /* NULL before the first message */
+  struct tt_group *group;     /* open (call_group.c); or NULL */
   uint32_t shrinks;           /* calls to shrink or grow so far (shrink.c) */
   atomic_int abort;           /* with a network: 0, 1 being written, 2 to be sent, 3 sent */
   char abort_why[120];

@@ -12,10 +12,10 @@ tutti_status tt_call_own(tutti_comm *comm, tt_call call, bool in_place) {
   return status ? status : tt_call_run(comm, &call, plan);
 }
 
-static tutti_status move_bytes(tutti_comm *comm, const char *who, tutti_coll coll, const void *src,
-                               void *dst, size_t bytes) {
-  const tt_call call = {.coll = coll, .src = src, .dst = dst, .count = bytes, .type = TUTTI_UINT8};
-  const bool in_place = coll == TUTTI_BROADCAST && comm->rank == 0; /* only the root has a src */
+static tutti_status move_bytes(tutti_comm *comm, const char *who, tt_call call) {
+  const bool in_place =
+      call.coll == TUTTI_BROADCAST && comm->rank == call.root; /* only the root has a src */
+  call.type = TUTTI_UINT8;
   tutti_status status = tt_comm_enter(comm, who);
   if (status) return status;
   status = tt_call_own(comm, call, in_place);
@@ -25,14 +25,18 @@ static tutti_status move_bytes(tutti_comm *comm, const char *who, tutti_coll col
 
 tutti_status tt_gather(tutti_comm *comm, const char *who, const void *src, void *dst,
                        size_t bytes) {
-  return move_bytes(comm, who, TUTTI_ALLGATHER, src, dst, bytes);
+  return move_bytes(comm, who,
+                    (tt_call){.coll = TUTTI_ALLGATHER, .src = src, .dst = dst, .count = bytes});
 }
 
 tutti_status tt_gather_first(tutti_comm *comm, const char *who, const void *src, void *dst,
                              size_t bytes) {
-  return move_bytes(comm, who, TUTTI_GATHER, src, dst, bytes);
+  return move_bytes(comm, who,
+                    (tt_call){.coll = TUTTI_GATHER, .src = src, .dst = dst, .count = bytes});
 }
 
-tutti_status tt_broadcast(tutti_comm *comm, const char *who, void *bytes, size_t n) {
-  return move_bytes(comm, who, TUTTI_BROADCAST, bytes, bytes, n);
+tutti_status tt_broadcast(tutti_comm *comm, const char *who, int root, void *bytes, size_t n) {
+  return move_bytes(
+      comm, who,
+      (tt_call){.coll = TUTTI_BROADCAST, .src = bytes, .dst = bytes, .count = n, .root = root});
 }

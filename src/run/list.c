@@ -130,7 +130,8 @@ static tutti_status add_part(cutter *c, size_t count, const void *src, void *dst
                       .type = c->list->type,
                       .op = c->list->op,
                       .buffers = (uint32_t)tt_min(c->list->n + 1, UINT32_MAX),
-                      .also = c->also};
+                      .also = c->also,
+                      .tag = *c->many->request.tag ? c->many->request.tag : NULL};
   c->npacked += npacked;
   const bool in_place = part->npacked || (src && src == dst);
   tutti_status status = tt_plan_for(c->comm, &r->call, in_place, &plan);
@@ -209,6 +210,7 @@ static tutti_status create_many_request(tutti_comm *comm, const char *function, 
               .many = m};
   if (!comm->windows) comm->windows = comm->wire->memory->alloc(comm->wire, TT_WINDOW * c.capacity);
   if (m) m->request = (tutti_request){.ops = &many_ops, .comm = comm};
+  if (m) tt_request_tag(&m->request, list->tag);
   if (m) m->parts = malloc(most_parts(&c) * sizeof *m->parts);
   if (m) m->packed = malloc((list->n + 1) * sizeof *m->packed);
   const bool made = c.alone && m && m->parts && m->packed && comm->windows;

@@ -29,6 +29,7 @@ static uint64_t plan_key(const tutti_comm *comm, const tt_call *c, bool in_place
   const tt_user_op *user = tt_coll_reduces(c->coll) ? tt_op_user(c->op) : NULL;
   if (user) what = tt_mix(what) ^ user->serial;
   what ^= tt_code_hash(tt_call_wish(comm, c));
+  if (c->override) what = tt_mix(what) ^ tt_override_hash(c->override);
   uint64_t key = tt_mix(tt_mix(what + 0x9e3779b97f4a7c15u) ^ counts_key(comm, c));
   return key ? key : 1;
 }
@@ -81,7 +82,7 @@ static tutti_status find_or_prepare(tutti_comm *comm, const tt_ask *ask, const i
   tutti_status status = tt_algo_build(ask, &p->sched);
   tt_shape shape = TT_SHAPE_NONE;
   if (!status && (!order || comm->plans->setting.has_loop))
-    status = shape_for_all_ranks(ask, comm->settings.generic, p->sched, &shape);
+    status = shape_for_all_ranks(ask, comm->settings.plain.generic, p->sched, &shape);
   /* a loop would keep the order, which lasts no longer than the number of helpers */
   if (order && (shape != TT_SHAPE_ROUNDS || ask->data < ask->ranks)) shape = TT_SHAPE_NONE;
   if (!status && !(p->program = tt_program_new(p->sched, order, shape)))
@@ -122,7 +123,7 @@ static int slices_for(const tutti_comm *comm, const tt_call *c, int chosen) {
   if (bytes > TT_FLIGHT * SLICE_BYTES) /* the first and the last are a quarter as long */
     slices = (bytes + 3 * SLICE_BYTES / 2 + SLICE_BYTES - 1) / SLICE_BYTES;
   slices = tt_max(slices, (uint64_t)chosen);
-  if (comm->settings.slices) slices = (uint64_t)comm->settings.slices;
+  if (comm->settings.plain.slices) slices = (uint64_t)comm->settings.plain.slices;
   return (int)tt_max(1, tt_min(slices, tt_min(tt_max(c->count, 1), 1 << 20)));
 }
 
@@ -182,7 +183,7 @@ tt_problem tt_problem_of(const tutti_comm *comm, const tt_call *c) {
   if (c->varied) p.bytes = 0;
   for (int r = 0; c->varied && r < tt_call_data(comm, c); r++)
     p.bytes += (uint64_t)c->counts[r] * tutti_type_size(c->type);
-  if (comm->settings.contract == TUTTI_CONTRACT_ANY) p.needs &= ~(unsigned)TT_NEED_SAME;
+  if (comm->settings.plain.contract == TUTTI_CONTRACT_ANY) p.needs &= ~(unsigned)TT_NEED_SAME;
   if (tt_coll_reduces(c->coll)) p.weight = tt_weight_of(tt_chooser_for(comm, c), c->type);
   if (tt_call_is_exact(comm, c)) tt_exact_problem(c->type, comm->ranks, &p);
   tt_wisdom_key_set(&p.key, c->coll, c->type, c->op, p.needs, comm->ranks - tt_call_data(comm, c));
@@ -217,7 +218,7 @@ tutti_status tt_plan_make(tutti_comm *comm, const tt_call *c, bool in_place,
   bool two_shot = false;
   status = tt_plan_spec_named("two-shot", &ask.plan);
   if (!status && program->shape == TT_SHAPE_ONE_SHOT && c->coll == TUTTI_ALLREDUCE &&
-      !choice->overridden && !tt_override_forbids(&comm->settings.override, ask.plan, bytes))
+      !choice->overridden && !tt_override_forbids(tt_call_override(comm, c), ask.plan, bytes))
     status =
         tt_two_shot_if_exported(comm->plans->chooser, choice->plan, ask.plan, bytes, &two_shot);
   tt_proven other;
@@ -236,7 +237,7 @@ static tutti_status choose_and_make_plan(tutti_comm *comm, const tt_call *c, boo
   tt_choice choice;
   const tt_problem problem = tt_problem_of(comm, c);
   tutti_status status =
-      tt_choose(tt_chooser_for(comm, c), &problem, &comm->settings.override, &choice);
+      tt_choose(tt_chooser_for(comm, c), &problem, tt_call_override(comm, c), &choice);
   if (!status) status = tt_aggregated_choose(comm, c, &problem, &choice);
   if (status) return status;
   plan->rival = NULL;

@@ -64,8 +64,8 @@ static const uint64_t TOO_LONG = 64 << 20;
 
 bool tt_wisdom_applies(const tutti_comm *comm, const tt_call *call) {
   return !call->everyone && !call->varied &&
-         (comm->settings.contract == TUTTI_CONTRACT_SAME ||
-          comm->settings.contract == TUTTI_CONTRACT_ANY);
+         (comm->settings.plain.contract == TUTTI_CONTRACT_SAME ||
+          comm->settings.plain.contract == TUTTI_CONTRACT_ANY);
 }
 
 const char *tt_measure_refusal(const tutti_comm *comm, const tt_call *c, uint64_t bytes) {
@@ -73,14 +73,14 @@ const char *tt_measure_refusal(const tutti_comm *comm, const tt_call *c, uint64_
   if (comm->net && comm->net->traits.simulated) return "ranks are simulated";
   if (c->varied) return "counts vary";
   if (!tt_wisdom_applies(comm, c)) return "the contract forbids choices that depend on timing";
-  if (tt_override_for(&comm->settings.override, bytes)) return "a plan is asked for by name";
-  if (comm->settings.slices) return "the number of slices is set";
+  if (tt_override_for(tt_call_override(comm, c), bytes)) return "a plan is asked for by name";
+  if (comm->settings.plain.slices) return "the number of slices is set";
   if (!bytes) return "the vector is empty";
   return bytes > TOO_LONG ? "it is longer than 64 MiB" : NULL;
 }
 
 bool tt_measure_wanted(const tutti_comm *comm, const tt_call *call) {
-  if (!comm->settings.measures) return false;
+  if (!comm->settings.plain.measures) return false;
   const tt_problem p = tt_problem_of(comm, call);
   return !tt_measure_refusal(comm, call, p.bytes) &&
          !tt_wisdom_find(&comm->plans->wisdom, &p.key, p.bytes);

@@ -1,5 +1,6 @@
 /* request.c - nonblocking and persistent collectives.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,14 +8,22 @@
 
 const tt_request_ops tt_collective_ops = {.issue = tt_request_enqueue};
 
+void tt_request_tag(tutti_request *r, const char *tag) {
+  snprintf(r->tag, sizeof r->tag, "%s", tag ? tag : "");
+  r->call.tag = tag ? r->tag : NULL;
+}
+
 static tutti_status new_planned(tutti_comm *comm, const char *function, const tt_call *call,
                                 const tt_plan *plan, tutti_request **request) {
   const size_t table = plan->table ? ((size_t)comm->ranks + 1) * sizeof *plan->table : 0;
-  tutti_request *r = malloc(sizeof *r + table);
+  tutti_request *r = malloc(sizeof *r + table + (call->override ? sizeof *call->override : 0));
   if (!r) return tt_fail(TUTTI_ERR_MEMORY, "%s: out of memory for a request", function);
   *r = (tutti_request){.ops = &tt_collective_ops, .comm = comm, .call = *call, .plan = *plan};
   r->staged = call->staged;
-  if (call->code) r->wish = *call->code, r->call.code = &r->wish; /* the caller's ends before */
+  tt_request_tag(r, call->tag);
+  if (call->override) /* the caller's ends before */
+    r->call.override = memcpy((char *)(r + 1) + table, call->override, sizeof *call->override);
+  if (call->code) r->wish = *call->code, r->call.code = &r->wish;
   if (table) r->plan.exec.table = memcpy(r + 1, plan->table, table);
   *request = r;
   return TUTTI_OK;
@@ -52,7 +61,11 @@ tutti_status tt_request_make(tutti_comm *comm, const char *function, tt_ready_fn
   if (status) return status;
   tt_trace_in(comm->trace, false);
   tutti_request *r = NULL;
-  status = get_ready(comm, function, what, &r);
+  status = tt_group_open(comm) ? tt_fail(TUTTI_ERR_STATE,
+                                         "%s: in a group calls have no request; take the blocking "
+                                         "one, which returns at once",
+                                         function)
+                               : get_ready(comm, function, what, &r);
   if (!status) {
     r->persistent = persistent;
     comm->flight->requests++;

@@ -23,6 +23,7 @@ typedef struct tt_request_ops {
   bool (*part_done)(tutti_request *whole);
   /* Frees it. NULL: it is one piece of memory. */
   void (*free)(tutti_request *r);
+  bool group; /* its parts may be messages */
 } tt_request_ops;
 
 struct tutti_request {
@@ -31,6 +32,7 @@ struct tutti_request {
   tt_call call;
   tt_plan plan;      /* a copy, since the cache may drop the original */
   tt_code_wish wish; /* the call's own code, for plans that are made again (progress.c) */
+  char tag[TT_WORDS]; /* the caller's word for it; of a part: its whole's */
   bool persistent;
   _Atomic tt_state state; /* read before the communicator is entered */
   tutti_status status;
@@ -57,6 +59,8 @@ tutti_status tt_request_finish(tutti_request *request);
 /* As tt_request_finish, but returns false if interrupted, and the request continues. deaf: ignores
  * interrupts. */
 bool tt_request_await(tutti_request *request, bool deaf);
+/* Keeps a copy of the call's tag; NULL: it has none. */
+void tt_request_tag(tutti_request *request, const char *tag);
 /* Frees a request that is not in flight. */
 void tt_request_drop(tutti_request *request);
 

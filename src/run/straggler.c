@@ -36,7 +36,7 @@ static bool complains(const tutti_comm *comm, const tt_wait_policy *p, uint64_t 
 /* Returns its length. */
 static int say_limit(const tutti_comm *comm, const char *text, double limit, char *to,
                      size_t size) {
-  const bool own = comm->settings.timeout > 0;
+  const bool own = comm->settings.plain.timeout > 0;
   return snprintf(to, size, "%.270s: %s%g%s", text,
                   own ? "the timeout is " : "TUTTI_TIMEOUT=", limit, own ? " s" : "");
 }
@@ -53,7 +53,8 @@ static void warn_or_time_out(tutti_comm *comm, tt_wait_policy *p, uint64_t waite
     comm->no_aggregator |= tt_comm_break(comm, TUTTI_ERR_TIMEOUT, true) && !for_rank;
   } else if (complains(comm, p, waited)) {
     p->warned = true;
-    tt_log(0, "%s", text);
+    const char *name = comm->settings.plain.name;
+    tt_log(0, "%s%s%s%s", *name ? "communicator '" : "", name, *name ? "': " : "", text);
   }
 }
 

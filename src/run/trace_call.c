@@ -8,7 +8,8 @@
 static uint16_t trace_call_index(const tutti_comm *comm, tt_trace *t, const tt_call *c,
                                  const tt_plan *plan, bool rival) {
   const tt_sched *sched = rival ? plan->rival->program->sched : plan->prepared->sched;
-  const uint64_t key = tt_mix(plan->key ^ (uintptr_t)sched) ^ (uint64_t)plan->exec.slices;
+  const uint64_t tag = c->tag ? tt_mix_text(1, c->tag) : 0;
+  const uint64_t key = tt_mix(plan->key ^ (uintptr_t)sched) ^ (uint64_t)plan->exec.slices ^ tag;
   const uint16_t last = t->open[t->seq % TT_WINDOW].what; /* usually the same call again */
   if (t->calls[last].key == key) return last;
   for (uint32_t i = t->ncalls; i-- > 1;)
@@ -25,7 +26,9 @@ static uint16_t trace_call_index(const tutti_comm *comm, tt_trace *t, const tt_c
                            (uint32_t)plan->exec.slices,
                            count,
                            0,
-                           strdup(sched->name)};
+                           strdup(sched->name),
+                           ""};
+  if (c->tag) snprintf(call->tag, sizeof call->tag, "%s", c->tag);
   call->bytes = count * blocks * tutti_type_size(c->type);
   return (uint16_t)t->ncalls++;
 }

@@ -7,6 +7,7 @@
  * Invariant  it never waits for ever for a rank that died, aborted or made another call;
  *            sleeps are bounded.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
 #include <time.h>
 
 #include "flight.h"
@@ -87,6 +88,8 @@ static void show_wait(tutti_comm *comm, tt_wait_policy *p) {
     STORE(s->message, 0);
     STORE(s->waits_in, seq);
     STORE(s->waits_at, a.step);
+    const char *tag = place->by->call.tag;
+    snprintf(s->tag, sizeof s->tag, "%s", tag ? tag : "");
     publish_wait(comm, p, a.peer);
     return;
   }

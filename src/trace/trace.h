@@ -62,6 +62,7 @@ typedef struct tt_traced_call {
   uint32_t coll, type, op, slices;
   uint64_t count, bytes;
   char *plan; /* the trace's; NULL: out of memory */
+  char tag[TT_WORDS];
 } tt_traced_call;
 
 typedef struct tt_trace_clock {
@@ -75,6 +76,7 @@ typedef struct tt_trace_id {
   int rank, ranks, job_rank; /* job_rank: the rank in the job */
   bool whole;                /* it contains all ranks of the job */
   int lane;                  /* number in this process, counted from 1 */
+  char name[TT_WORDS];       /* of the communicator */
 } tt_trace_id;
 
 typedef struct tt_trace {

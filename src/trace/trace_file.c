@@ -142,7 +142,7 @@ static void say_meta(writer *w, const char *name, int tid) {
 
 static void say_lane(writer *w, int tid, const char *of, const tt_tape *tape) {
   const tt_trace *t = w->trace;
-  char host[64] = "", safe[64];
+  char host[64] = "", safe[64], name[TT_WORDS];
   gethostname(host, sizeof host - 1);
   say_meta(w, "process_name", tid);
   tt_text_add(&w->text, "\"name\":\"rank %d\"}}", t->id.job_rank);
@@ -150,7 +150,9 @@ static void say_lane(writer *w, int tid, const char *of, const tt_tape *tape) {
   tt_text_add(&w->text, "\"sort_index\":%d}}", t->id.job_rank);
   say_meta(w, "thread_name", tid);
   tt_text_add(&w->text, "\"name\":\"rank %d%s", t->id.job_rank, of);
-  if (!t->id.whole) tt_text_add(&w->text, ", as rank %d of %d", t->id.rank, t->id.ranks);
+  if (!t->id.whole || *t->id.name)
+    tt_text_add(&w->text, ", as rank %d of %d", t->id.rank, t->id.ranks);
+  if (*t->id.name) tt_text_add(&w->text, " of %s", copy_json_safe(name, sizeof name, t->id.name));
   tt_text_add(&w->text, "\"}}");
   say_meta(w, "tutti_lane", tid);
   tt_text_add(
@@ -190,6 +192,7 @@ static void print_timestamp(writer *w, uint64_t tick) {
 }
 
 static void say_call(writer *w, const tt_traced_call *c) {
+  char tag[TT_WORDS];
   if (!c->key || !c->plan) {
     tt_text_add(&w->text, ",\"plan\":\"?\"");
     return;
@@ -202,18 +205,20 @@ static void say_call(writer *w, const tt_traced_call *c) {
               tutti_type_name((tutti_type)c->type),
               tt_coll_reduces((tutti_coll)c->coll) ? tutti_op_name((tutti_op)c->op) : "", c->bytes,
               c->slices);
+  if (*c->tag) tt_text_add(&w->text, ",\"tag\":\"%s\"", copy_json_safe(tag, sizeof tag, c->tag));
 }
 
 static void say_name(writer *w, const tt_event *e) {
   const tt_traced_call *c = &w->trace->calls[e->what];
-  char name[48];
+  char name[TT_WORDS];
   const look *l = &looks[e->kind];
   if (e->kind == TT_EVENT_MARK)
     tt_text_add(&w->text, ",\n{\"name\":\"%s\"",
                 copy_json_safe(name, sizeof name, w->trace->names[e->what]));
   else if (e->kind == TT_EVENT_CALL || e->kind == TT_EVENT_START || e->kind == TT_EVENT_FLIGHT)
-    tt_text_add(&w->text, ",\n{\"name\":\"%s%s %" PRIu64 " B\"", l->name,
-                c->key ? tutti_coll_name((tutti_coll)c->coll) : "collective", c->bytes);
+    tt_text_add(&w->text, ",\n{\"name\":\"%s%s %" PRIu64 " B%s%s\"", l->name,
+                c->key ? tutti_coll_name((tutti_coll)c->coll) : "collective", c->bytes,
+                *c->tag ? ", " : "", copy_json_safe(name, sizeof name, c->tag));
   else if (e->peer >= 0)
     tt_text_add(&w->text, ",\n{\"name\":\"%s %d\"", l->name, e->peer);
   else

@@ -51,6 +51,7 @@ typedef struct tt_record {
 
 /* The state of a rank in a communicator, as its peers and `tutti doctor` see it. Only the rank
  * writes it: `over` after every operation, the rest when it has waited for a while. */
+enum { TT_WORDS = 48 }; /* bytes of a name or a tag, the final zero included */
 typedef struct tt_shown {
   atomic_ullong over;     /* operations before it are over here */
   atomic_ullong waits_in; /* the operation it waits in, or the number of the message it waits for */
@@ -65,6 +66,8 @@ typedef struct tt_shown {
   uint32_t ranks, rank;   /* of the communicator; written once */
   uint64_t home;          /* offset of the first rank's control block, the same for all that share
                              memory */
+  char name[TT_WORDS],
+      tag[TT_WORDS]; /* of the communicator; of the call it waits in. Empty: none */
 } tt_shown;
 
 /* A rank's progress with the pieces that pass through its arena, counted over all operations:

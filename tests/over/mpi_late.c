@@ -12,6 +12,7 @@
 
 #include "pass_time.h"
 #include "scenes.h"
+#include "tutti_launch.h"
 #include "tutti_mpi.h"
 #include "tutti_plan.h"
 

@@ -17,6 +17,7 @@
 #include "algo.h"
 #include "by_name.h"
 #include "cover.h"
+#include "tutti_plan.h"
 
 enum { FORMS = 6, HELPED = FORMS * 6 * 2 }; /* x the collectives that can use helpers */
 enum { SAMPLE = 60, PAIRS = TUTTI_TYPE_COUNT * COVER_OPS, SLICES = 4, REDUCING = 5 };

@@ -10,6 +10,7 @@
 #include "build_comm.h"
 #include "by_name.h"
 #include "cover.h"
+#include "tutti_plan.h"
 
 enum { ENTRIES = 200 };
 static atomic_uint ran[ENTRIES][2]; /* by entry of the table; integers, floats */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../cli/configure.h"
 #include "card.h"
 #include "cover.h"
 
@@ -420,9 +421,9 @@ static bench *new_bench(tutti_comm *comm, const cover_case *c) {
 }
 
 tutti_status cover_settle(tutti_comm *comm, const cover_case *c) {
-  tutti_status status = tutti_comm_set_algo(comm, strcmp(c->algo, "auto") == 0 ? NULL : c->algo);
-  if (!status) status = tutti_comm_set_helpers(comm, c->helpers);
-  return status ? status : tutti_comm_set_slices(comm, c->slices);
+  tutti_status status = comm_set_algorithm(comm, strcmp(c->algo, "auto") == 0 ? NULL : c->algo);
+  if (!status) status = comm_set_helpers(comm, c->helpers);
+  return status ? status : comm_set_slices(comm, c->slices);
 }
 
 bool cover_run(tutti_comm *comm, tutti_comm *side, const cover_ops *ops, const cover_case *c,

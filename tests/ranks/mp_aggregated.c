@@ -13,6 +13,7 @@
 
 #include "seconds.h"
 #include "start.h"
+#include "tutti_plan.h"
 
 enum { MOST = 1 << 18, SHORT = 4, LONGEST = 20 /* s */ };
 static const double A_WHILE = 0.2; /* s */

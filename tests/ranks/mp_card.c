@@ -11,8 +11,10 @@
 
 #include "call_of.h"
 #include "card.h"
+#include "lists.h"
 #include "seconds.h"
 #include "start.h"
+#include "tutti_plan.h"
 
 static tutti_comm *comm;
 static int rank, ranks, failed, tests;
@@ -221,7 +223,7 @@ static bool in_lists(void) {
       memcpy(mine[i], host, 4 * counts[i]);
     srcs[i] = dsts[i] = mine[i];
   }
-  good = good && !tutti_allreduce_many(comm, BUFFERS, srcs, dsts, counts, TUTTI_INT32, TUTTI_SUM);
+  good = good && !allreduce_many(comm, BUFFERS, srcs, dsts, counts, TUTTI_INT32, TUTTI_SUM);
   for (int i = 0; i < BUFFERS && good; i++) {
     if (i == 2)
       memcpy(host, mine[i], 4 * counts[i]);

@@ -8,11 +8,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../../cli/configure.h"
 #include "call_of.h"
 #include "card.h"
+#include "lists.h"
 #include "pass_time.h"
 #include "seconds.h"
 #include "start.h"
+#include "tutti_launch.h"
 #include "tutti_plan.h"
 
 enum { COUNT = 50000, LIMIT_S = 30 };
@@ -50,8 +53,8 @@ static tutti_status give(
 
 static tutti_status list(tutti_comm *on) {
   const size_t counts[] = {COUNT};
-  return tutti_allreduce_many(on, 1, (const void *const[]){src}, (void *const[]){dst}, counts,
-                              TUTTI_INT32, TUTTI_SUM);
+  return allreduce_many(on, 1, (const void *const[]){src}, (void *const[]){dst}, counts,
+                        TUTTI_INT32, TUTTI_SUM);
 }
 
 static tutti_status in_stream(tutti_comm *on) {
@@ -83,7 +86,7 @@ static void judge(const char *what, const char *row, bool good) {
 static void play(const struct row *x) {
   tutti_comm *one = NULL;
   bool good = !tutti_comm_dup(comm, &one) && !x->call(one); /* the first call's allocations exist */
-  good = good && !tutti_comm_set_timeout(one, LIMIT_S);
+  good = good && !comm_set_timeout(one, LIMIT_S);
   judge("works", x->name, good);
   atomic_store(&warned, false);
   if (rank == 0) good = good && card_hold(x->call == in_stream ? stream : NULL);

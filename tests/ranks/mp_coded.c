@@ -13,8 +13,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../../cli/configure.h"
 #include "call_of.h"
 #include "cover.h"
+#include "lists.h"
 #include "start.h"
 #include "tutti_plan.h"
 
@@ -103,7 +105,7 @@ static void call(tutti_comm *comm, int manner, const float *from, float *to, siz
       must(tutti_request_wait(&r));
       must(tutti_request_free(&r));
       return;
-    case 3: must(tutti_allreduce_many(comm, 2, srcs, dsts, counts, type, op)); return;
+    case 3: must(allreduce_many(comm, 2, srcs, dsts, counts, type, op)); return;
     default:
       must(tutti_allreduce(comm, from, to, n, type, op)); /* the same call again */
       if (from != to) must(tutti_allreduce(comm, from, to, n, type, op));
@@ -121,7 +123,7 @@ static void plan_is(tutti_comm *comm, size_t n, const char *code) {
 static void lossy(tutti_comm *comm, const char *code, const char *begins, double error) {
   static const size_t counts[] = {1, 5, 256, 257, 3000, 20000, MOST};
   doing = code;
-  must(tutti_comm_set_code(comm, code));
+  must(comm_set_compression(comm, code));
   if (apart) plan_is(comm, MOST, begins);
   for (size_t c = 0; c < sizeof counts / sizeof *counts; c++)
     for (int manner = 0; manner < MANNERS; manner++)
@@ -145,7 +147,7 @@ static void lossy(tutti_comm *comm, const char *code, const char *begins, double
     for (int r = 1; r < P; r++) most = fmaxf(most, number(r, i, 9));
     if (dst[i] != most) fail("a maximum is not exact");
   }
-  must(tutti_comm_set_code(comm, NULL));
+  must(comm_set_compression(comm, NULL));
 }
 
 /* A compression set for one call, whatever the communicator's is: on a vector for which it changes the plan,
@@ -165,25 +167,27 @@ static void own_codes(tutti_comm *comm) {
       for (size_t n = 3; n <= MOST; n += MOST - 3) {
         doing = all[a].call ? all[a].call : "a call without a code of its own";
         fill(n, n + a);
-        must(tutti_comm_set_code(comm, NULL));
+        must(comm_set_compression(comm, NULL));
         must(tutti_allreduce(comm, src, other, n, TUTTI_FLOAT, TUTTI_SUM));
-        must(tutti_comm_set_code(comm, all[a].comm));
+        must(comm_set_compression(comm, all[a].comm));
         if (manner == 0)
           must(coded(comm, CALL(ALLREDUCE, .src = src, .dst = dst, .count = n, .type = TUTTI_FLOAT,
-                                .op = TUTTI_SUM, .code = all[a].call)));
+                                .op = TUTTI_SUM, .compression = all[a].call)));
         else if (manner == 1)
-          must(tutti_call_start(comm,
-                                CALL(ALLREDUCE, .src = src, .dst = dst, .count = n,
-                                     .type = TUTTI_FLOAT, .op = TUTTI_SUM, .code = all[a].call),
-                                &r));
+          must(tutti_call_start(
+              comm,
+              CALL(ALLREDUCE, .src = src, .dst = dst, .count = n, .type = TUTTI_FLOAT,
+                   .op = TUTTI_SUM, .compression = all[a].call),
+              &r));
         else if (manner == 2)
-          must(tutti_call_init(comm,
-                               CALL(ALLREDUCE, .src = src, .dst = dst, .count = n,
-                                    .type = TUTTI_FLOAT, .op = TUTTI_SUM, .code = all[a].call),
-                               &r));
+          must(tutti_call_init(
+              comm,
+              CALL(ALLREDUCE, .src = src, .dst = dst, .count = n, .type = TUTTI_FLOAT,
+                   .op = TUTTI_SUM, .compression = all[a].call),
+              &r));
         else
           must(coded(comm, CALL(REDUCE, .src = src, .dst = dst, .count = n, .type = TUTTI_FLOAT,
-                                .op = TUTTI_SUM, .code = all[a].call)));
+                                .op = TUTTI_SUM, .compression = all[a].call)));
         if (manner == 2) must(tutti_request_start(r));
         if (manner == 1 || manner == 2) must(tutti_request_wait(&r));
         if (manner == 2) must(tutti_request_free(&r));
@@ -192,28 +196,28 @@ static void own_codes(tutti_comm *comm) {
         if (manner < 3 && n == MOST && apart && same == all[a].coded)
           fail(same ? "not coded" : "coded");
       }
-  must(tutti_comm_set_code(comm, NULL));
+  must(comm_set_compression(comm, NULL));
 }
 
 /* A code for one call: refused, and of other collectives. */
 static void own_codes_of_others(tutti_comm *comm) {
   doing = "a call's own code, refused";
   if (coded(comm, CALL(ALLREDUCE, .src = src, .dst = dst, .count = 1, .type = TUTTI_FLOAT,
-                       .op = TUTTI_SUM, .code = "error=x")) != TUTTI_ERR_ARG)
+                       .op = TUTTI_SUM, .compression = "error=x")) != TUTTI_ERR_ARG)
     fail("no code");
-  must(tutti_comm_set_contract(comm, TUTTI_CONTRACT_EXACT));
+  must(comm_set_contract(comm, TUTTI_CONTRACT_EXACT));
   if (coded(comm, CALL(REDUCE_SCATTER, .src = src, .dst = dst, .count = 1, .type = TUTTI_FLOAT,
-                       .op = TUTTI_SUM, .code = "error=1")) != TUTTI_ERR_UNSUPPORTED)
+                       .op = TUTTI_SUM, .compression = "error=1")) != TUTTI_ERR_UNSUPPORTED)
     fail("exact, with errors");
-  must(tutti_comm_set_contract(comm, TUTTI_CONTRACT_SAME));
+  must(comm_set_contract(comm, TUTTI_CONTRACT_SAME));
   doing = "allgather and reduce_scatter with different codes";
   fill((size_t)P * 999, 5);
   must(coded(comm, CALL(ALLGATHER, .src = src + me * 999, .dst = dst, .count = 999,
-                        .type = TUTTI_FLOAT, .code = "lossless")));
+                        .type = TUTTI_FLOAT, .compression = "lossless")));
   for (size_t i = 0; i < (size_t)P * 999; i++)
     if (dst[i] != number((int)(i / 999), i, 5)) fail("another number");
   must(coded(comm, CALL(REDUCE_SCATTER, .src = src, .dst = dst, .count = 999, .type = TUTTI_FLOAT,
-                        .op = TUTTI_SUM, .code = "error=1e-2")));
+                        .op = TUTTI_SUM, .compression = "error=1e-2")));
   for (size_t i = 0; i < 999; i++) {
     const size_t k = (size_t)me * 999 + i;
     if (!(fabs(dst[i] - exact[k]) <= (1e-2 + P * 0x1p-22) * magnitudes((size_t)P * 999, k, 5)))
@@ -224,14 +228,14 @@ static void own_codes_of_others(tutti_comm *comm) {
 /* An infinity is visible in the result. Blocks without one keep their sums. */
 static void not_finite(tutti_comm *comm, const char *code) {
   doing = code;
-  must(tutti_comm_set_code(comm, code));
+  must(comm_set_compression(comm, code));
   for (size_t i = 0; i < MOST; i++) src[i] = 1;
   if (me == P - 1) src[MOST / 2] = INFINITY;
   must(tutti_allreduce(comm, src, dst, MOST, TUTTI_FLOAT, TUTTI_SUM));
   if (isfinite(dst[MOST / 2])) fail("an infinity is lost");
   if (fabsf(dst[0] - (float)P) > 0.01f * (float)P || !isfinite(dst[MOST - 1]))
     fail("an infinity spreads");
-  must(tutti_comm_set_code(comm, NULL));
+  must(comm_set_compression(comm, NULL));
 }
 
 /* The same plan, without compression and with lossless compression: the same bits. */
@@ -242,10 +246,10 @@ static void lossless(tutti_comm *comm) {
       doing = algos[a];
       fill(n, n);
       if (a == 1) memset(src, 0, n * sizeof *src / 2);
-      must(tutti_comm_set_algo(comm, algos[a]));
-      must(tutti_comm_set_code(comm, NULL));
+      must(comm_set_algorithm(comm, algos[a]));
+      must(comm_set_compression(comm, NULL));
       must(tutti_allreduce(comm, src, other, n, TUTTI_FLOAT, TUTTI_SUM));
-      must(tutti_comm_set_code(comm, "lossless"));
+      must(comm_set_compression(comm, "lossless"));
       if (apart && n > 20000 && a < 2) plan_is(comm, n, "lossless, "); /* sizes that surely gain */
       for (int manner = 0; manner < MANNERS; manner += 2) {
         memset(dst, 0, n * sizeof *dst);
@@ -253,13 +257,13 @@ static void lossless(tutti_comm *comm) {
         if (memcmp(dst, other, n * sizeof *dst) != 0) fail("other bits than without codes");
       }
     }
-  must(tutti_comm_set_algo(comm, NULL));
+  must(comm_set_algorithm(comm, NULL));
   doing = "lossless broadcast";
   if (me == 0) fill(MOST, 3);
   must(tutti_broadcast(comm, src, dst, MOST, TUTTI_FLOAT, 0));
   for (size_t i = 0; i < MOST; i++)
     if (dst[i] != number(0, i, 3)) fail("another number");
-  must(tutti_comm_set_code(comm, NULL));
+  must(comm_set_compression(comm, NULL));
 }
 
 /* The same gradients, step after step. Rounding errors of one step are added to later ones, so the error of the
@@ -268,7 +272,8 @@ static void feedback(tutti_comm *comm, const char *code, int steps, double most,
   enum { N = 3 };
   static const size_t counts[N] = {40000, 30000, 1};
   static double total[MOST];
-  const tutti_buckets_config config = {.size = sizeof config, .bytes = SIZE_MAX, .code = code};
+  const tutti_buckets_config config = {
+      .size = sizeof config, .bytes = SIZE_MAX, .compression = code};
   tutti_tensor tensors[N];
   tutti_buckets *b;
   size_t n = 0;
@@ -349,9 +354,9 @@ static void measured(tutti_comm *base) {
     tutti_comm *comm;
     must(tutti_comm_dup(base, &comm));
     doing = codes[code].code;
-    must(tutti_comm_set_contract(comm, forbidden ? TUTTI_CONTRACT_RUN : TUTTI_CONTRACT_SAME));
-    must(tutti_comm_set_measure(comm, 1));
-    must(tutti_comm_set_code(comm, codes[code].code));
+    must(comm_set_contract(comm, forbidden ? TUTTI_CONTRACT_RUN : TUTTI_CONTRACT_SAME));
+    must(comm_set_measure(comm, 1));
+    must(comm_set_compression(comm, codes[code].code));
     for (int in_place = 0; in_place < 2; in_place++) {
       fill(n, n + (size_t)k);
       memcpy(other, src, n * sizeof *src);
@@ -376,18 +381,18 @@ static void measured(tutti_comm *base) {
 static void refusals(tutti_comm *comm) {
   tutti_request *r;
   doing = "refusals";
-  if (tutti_comm_set_code(comm, "error=1e-9") != TUTTI_ERR_ARG) fail("too small an error");
-  must(tutti_comm_set_contract(comm, TUTTI_CONTRACT_EXACT));
-  if (tutti_comm_set_code(comm, "error=1e-2") != TUTTI_ERR_UNSUPPORTED) fail("exact, with errors");
-  must(tutti_comm_set_code(comm, "lossless"));
-  must(tutti_comm_set_contract(comm, TUTTI_CONTRACT_SAME));
-  must(tutti_comm_set_code(comm, "error=1e-2"));
-  if (tutti_comm_set_contract(comm, TUTTI_CONTRACT_EXACT) != TUTTI_ERR_UNSUPPORTED)
+  if (comm_set_compression(comm, "error=1e-9") != TUTTI_ERR_ARG) fail("too small an error");
+  must(comm_set_contract(comm, TUTTI_CONTRACT_EXACT));
+  if (comm_set_compression(comm, "error=1e-2") != TUTTI_ERR_UNSUPPORTED) fail("exact, with errors");
+  must(comm_set_compression(comm, "lossless"));
+  must(comm_set_contract(comm, TUTTI_CONTRACT_SAME));
+  must(comm_set_compression(comm, "error=1e-2"));
+  if (comm_set_contract(comm, TUTTI_CONTRACT_EXACT) != TUTTI_ERR_UNSUPPORTED)
     fail("exact after errors");
   must(tutti_allreduce_start(comm, src, dst, MOST, TUTTI_FLOAT, TUTTI_SUM, &r));
-  if (P > 1 && tutti_comm_set_code(comm, NULL) == TUTTI_ERR_STATE) doing = "refusals, in flight";
+  if (P > 1 && comm_set_compression(comm, NULL) == TUTTI_ERR_STATE) doing = "refusals, in flight";
   must(tutti_request_wait(&r));
-  must(tutti_comm_set_code(comm, NULL));
+  must(comm_set_compression(comm, NULL));
 }
 
 /* Rank 0 requests compression, and the others do not. */
@@ -395,15 +400,16 @@ static void mismatch(void) {
   tutti_comm *comm;
   doing = "different codes";
   must(start_comm(&comm));
-  if (me == 0) must(tutti_comm_set_code(comm, "error=1e-2"));
+  if (me == 0) must(comm_set_compression(comm, "error=1e-2"));
   const tutti_status status = tutti_allreduce(comm, src, dst, MOST, TUTTI_FLOAT, TUTTI_SUM);
   if (apart && status != TUTTI_ERR_MISMATCH) fail("not noticed");
   tutti_comm_free(comm);
   doing = "calls that bring different codes"; /* on a vector that is too short to be compressed */
   must(start_comm(&comm));
   const char *code = me == 0 ? "error=1e-2" : "error=2e-2";
-  const tutti_status own = coded(comm, CALL(ALLREDUCE, .src = src, .dst = dst, .count = 1,
-                                            .type = TUTTI_FLOAT, .op = TUTTI_SUM, .code = code));
+  const tutti_status own =
+      coded(comm, CALL(ALLREDUCE, .src = src, .dst = dst, .count = 1, .type = TUTTI_FLOAT,
+                       .op = TUTTI_SUM, .compression = code));
   if (P > 1 && own != TUTTI_ERR_MISMATCH) fail("not noticed");
   tutti_comm_free(comm);
 }

@@ -9,11 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../cli/configure.h"
 #include "by_name.h"
 #include "candidates.h"
 #include "engine.h"
 #include "seconds.h"
 #include "start.h"
+#include "tutti_plan.h"
 
 enum { MOST = 5000 };
 
@@ -69,7 +71,7 @@ static const char *is_taken(tutti_comm *comm, const char *plan) {
 /* Runs one plan on some lengths, until a result is wrong on this rank. */
 static const char *run(tutti_comm *comm, tutti_comm *side, const char *plan) {
   static const size_t lengths[] = {1, 7, 60, MOST};
-  const char *wrong = tutti_comm_set_algo(comm, plan) ? tutti_error() : is_taken(comm, plan);
+  const char *wrong = comm_set_algorithm(comm, plan) ? tutti_error() : is_taken(comm, plan);
   for (size_t k = 0; k < sizeof lengths / sizeof *lengths && !wrong; k++)
     for (int in_place = 0; in_place < 2 && !wrong; in_place++) {
       wrong = right_sum(comm, lengths[k], in_place);

@@ -37,6 +37,7 @@ static void go_on(tutti_comm *comm, uint64_t seed) {
   tutti_comm *next;
   int64_t step = 0;
   double since = 0;
+  if (!joiner) regrow_set_settings(comm);
   for (;;) {
     tutti_status status = tutti_broadcast(comm, &step, &step, 1, TUTTI_INT64, 0);
     for (bool first = true; !status && step < STEPS; step += !status, first = false) {
@@ -56,6 +57,7 @@ static void go_on(tutti_comm *comm, uint64_t seed) {
     if (whole && tutti_comm_size(comm) == P && !tutti_comm_newcomers(comm))
       break; /* all ranks decide the same */
   }
+  regrow_check_settings(comm);
   printf("done\n");
   if (tutti_comm_free(comm)) regrow_wrong("free", tutti_error());
 }

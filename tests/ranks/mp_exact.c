@@ -8,9 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../../cli/configure.h"
 #include "seconds.h"
 #include "start.h"
 #include "sums.h"
+#include "tutti_plan.h"
 
 static int at;
 
@@ -44,7 +46,7 @@ int main(int argc, char **argv) {
   if (argc > 1 && strcmp(argv[1], "fingerprint") == 0) {
     well = fingerprint(comm);
   } else {
-    well = !tutti_comm_set_contract(comm, TUTTI_CONTRACT_EXACT);
+    well = !comm_set_contract(comm, TUTTI_CONTRACT_EXACT);
     well &= say(sums_by_all_plans(comm), "exact sums by every plan", comm);
     well &= say(sums_by_all_calls(comm), "exact sums by every call", comm);
     well &= say(sums_in_windows(comm), "exact sums in many windows", comm);

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../../cli/configure.h"
 #include "cover.h"
 #include "lifetime.h"
 #include "process_state.h"
@@ -156,7 +157,8 @@ static void all_used_up(tutti_comm **comm) {
 }
 
 static void joined(tutti_comm **comm) {
-  if (!joiner) lose_one(comm), grown(comm, P);
+  if (!joiner) lose_one(comm), regrow_set_settings(*comm), grown(comm, P);
+  regrow_check_settings(*comm);
   if (joiner) in_order(*comm, P);
   if (joiner && tutti_comm_rank(*comm) != P - 1) regrow_wrong("its place", "");
 }
@@ -165,16 +167,15 @@ static void joined(tutti_comm **comm) {
 static void mixed(tutti_comm **comm) {
   tutti_comm *out;
   if (joiner) {
-    if (tutti_comm_rank(*comm) != P - 2 || tutti_comm_helpers(*comm) != 1)
-      regrow_wrong("its place", "");
+    if (tutti_comm_rank(*comm) != P - 2 || comm_helpers(*comm) != 1) regrow_wrong("its place", "");
     return in_order(*comm, P);
   }
   const int me = tutti_comm_rank(*comm);
   lose_one(comm);
-  if (tutti_comm_set_helpers(*comm, 1)) regrow_wrong("helpers", tutti_error());
+  if (comm_set_helpers(*comm, 1)) regrow_wrong("helpers", tutti_error());
   if (me % 2 ? tutti_comm_shrink(*comm, &out) : tutti_comm_grow(*comm, 1, &out))
     regrow_wrong("mixed", tutti_error());
-  if (tutti_comm_size(out) != P - 1 || tutti_comm_helpers(out) != 1)
+  if (tutti_comm_size(out) != P - 1 || comm_helpers(out) != 1)
     regrow_wrong("mixed", "another size");
   tutti_comm_free(out);
   grown(comm, P);

@@ -38,8 +38,22 @@ static tutti_status stopped(void) {
   return reduce_all(comm);
 }
 
+/* The others wait in a call with a tag, on a communicator with a name. */
 static tutti_status elsewhere(void) {
-  return me == last ? compute() : reduce_all(comm);
+  const tutti_config config = {.size = sizeof config, .name = "work"};
+  const tutti_call call = {.size = sizeof call,
+                           .coll = TUTTI_ALLREDUCE,
+                           .src = x,
+                           .dst = y,
+                           .count = N,
+                           .type = TUTTI_DOUBLE,
+                           .op = TUTTI_SUM,
+                           .tag = "gradients"};
+  tutti_request *request;
+  tutti_status status = tutti_comm_configure(comm, &config);
+  if (!status && me == last) return compute();
+  if (!status) status = tutti_call_start(comm, &call, &request);
+  return status ? status : tutti_request_wait(&request);
 }
 
 static tutti_status crossed(void) {

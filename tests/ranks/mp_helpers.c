@@ -9,12 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../cli/configure.h"
 #include "build_comm.h"
 #include "by_name.h"
 #include "candidates.h"
 #include "plan_cache.h"
 #include "seconds.h"
 #include "start.h"
+#include "tutti_plan.h"
 
 enum { MOST = 3000, RANKS = 12 };
 
@@ -65,7 +67,7 @@ static tutti_status take_seats(team *t, const char *words) {
   if (!status) status = tt_comm_arrange(t->comm, &layout, 1);
   free(layout.order);
   free(layout.node_of);
-  return status ? status : tutti_comm_set_helpers(t->comm, P - t->data);
+  return status ? status : comm_set_helpers(t->comm, P - t->data);
 }
 
 static float part_of(int rank, size_t i) {
@@ -148,10 +150,10 @@ static const char *exact_blocks(const team *t) {
   const int me = tutti_comm_rank(t->comm), D = t->data;
   const tutti_contract before = tt_comm_contract(t->comm);
   for (int i = 0; i < 4 * D; i++) src[i] = (float)(me + 1) * (float)(i + 1);
-  if (tutti_comm_set_contract(t->comm, TUTTI_CONTRACT_EXACT)) return tutti_error();
+  if (comm_set_contract(t->comm, TUTTI_CONTRACT_EXACT)) return tutti_error();
   const tutti_status status = tutti_reduce_scatter(t->comm, me < D ? src : NULL,
                                                    me < D ? dst : NULL, 4, TUTTI_FLOAT, TUTTI_SUM);
-  if (status || tutti_comm_set_contract(t->comm, before)) return tutti_error();
+  if (status || comm_set_contract(t->comm, before)) return tutti_error();
   for (int i = 0; i < 4 && me < D; i++)
     if (dst[i] != (float)(D * (D + 1) / 2 * (4 * me + i + 1))) return "a wrong exact sum";
   return NULL;
@@ -169,7 +171,7 @@ static const char *run(const team *t, const char *plan) {
   static const tutti_coll colls[] = {TUTTI_ALLREDUCE, TUTTI_REDUCE, TUTTI_BROADCAST};
   static const size_t lengths[] = {1, 7, 60, MOST};
   const bool uneven = plan && strchr(strchr(plan, '(') + 1, '('); /* no blocks per rank there */
-  const char *wrong = tutti_comm_set_algo(t->comm, plan) ? tutti_error() : NULL;
+  const char *wrong = comm_set_algorithm(t->comm, plan) ? tutti_error() : NULL;
   if (plan && !wrong) wrong = is_taken(t, plan);
   for (size_t k = 0; k < sizeof lengths / sizeof *lengths && !wrong; k++) {
     for (size_t c = 0; c < sizeof colls / sizeof *colls && !wrong; c++)
@@ -199,7 +201,7 @@ static const char *stays_at_home(const team *t, const char *plan) {
   const tt_call call = {.coll = TUTTI_ALLREDUCE, .count = 60, .type = TUTTI_FLOAT};
   const tt_plan *p;
   if (!plan || me >= t->data) return NULL;
-  if (tutti_comm_set_algo(t->comm, plan) || tt_plan_for(t->comm, &call, false, &p))
+  if (comm_set_algorithm(t->comm, plan) || tt_plan_for(t->comm, &call, false, &p))
     return tutti_error();
   const tt_program *program = p->exec.program;
   if (strcmp(program->sched->name, plan) != 0) return "another plan runs";

@@ -18,8 +18,10 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include "../../cli/configure.h"
 #include "seconds.h"
 #include "start.h"
+#include "tutti_plan.h"
 
 enum { COUNT = 4 << 20, SAMPLES = 64, FEW = 5000, ROOT = 0, BROADCASTER = 1, SCENES = 12 };
 static int64_t x[COUNT], y[COUNT];
@@ -210,7 +212,7 @@ static void go_on(tutti_comm *comm, const call *c) {
     if (!next) return;
     MUST(tutti_comm_free(comm) == TUTTI_OK);
     comm = next;
-    MUST(tutti_comm_set_algo(comm, NULL) == TUTTI_OK);
+    MUST(comm_set_algorithm(comm, NULL) == TUTTI_OK);
     check_rest(comm, c);
   }
   MUST(tutti_comm_free(comm) == TUTTI_OK);
@@ -225,7 +227,7 @@ static void play(char *tutti, const call *c, loss how, bool middle) {
   snprintf(where, sizeof where, "127.0.0.1:%d", port);
   setenv("TUTTI_AGGREGATOR", where, 1);
   MUST(tutti_comm_dup(world, &comm) == TUTTI_OK &&
-       tutti_comm_set_algo(comm, "aggregate") == TUTTI_OK);
+       comm_set_algorithm(comm, "aggregate") == TUTTI_OK);
   if (!comm) return;
   MUST(uses_it(comm, c));
   MUST(run(comm, c, FEW) == TUTTI_OK);
@@ -255,7 +257,7 @@ int main(int argc, char **argv) {
   call c = {.name = ""};
   for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
     if (strcmp(calls[i].name, argv[2]) == 0) c = calls[i];
-  MUST(tutti_comm_set_algo(world, "^aggregate") == TUTTI_OK);
+  MUST(comm_set_algorithm(world, "^aggregate") == TUTTI_OK);
   for (int k = 0; k < SCENES; k++) {
     static const char *const ways[] = {"killed", "started again", "cut off"};
     const loss how = k < 8 ? KILLED : k < 10 ? RESTARTED : CUT;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../../cli/configure.h"
 #include "fp_state.h"
 #include "start.h"
 #include "tutti.h"
@@ -39,7 +40,7 @@ static bool same_bits(tutti_comm *comm, tutti_contract contract, tutti_op op, co
                       size_t n) {
   uint32_t differ = 0;
   const tt_fp_state before = tt_fp_get();
-  if (tutti_comm_set_contract(comm, contract) || tutti_allreduce(comm, x, sum, n, TUTTI_FLOAT, op))
+  if (comm_set_contract(comm, contract) || tutti_allreduce(comm, x, sum, n, TUTTI_FLOAT, op))
     return false;
   differ = (tt_fp_get() & TT_FP_UNUSUAL) != (before & TT_FP_UNUSUAL);
   memcpy(first, sum, n * sizeof *sum);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "../../cli/configure.h"
 #include "start.h"
 
 int main(void) {
@@ -16,7 +17,7 @@ int main(void) {
   const int rank = tutti_comm_rank(comm), ranks = tutti_comm_size(comm);
   const size_t n = rank == 1 ? 7 : MOST;
   const tutti_op op = rank == 1 ? TUTTI_MAX : TUTTI_SUM;
-  tutti_status status = tutti_comm_set_algo(comm, "doubling");
+  tutti_status status = comm_set_algorithm(comm, "doubling");
   if (!status) status = tutti_allreduce(comm, x, y, n, TUTTI_FLOAT, op);
   int good = ranks < 2 || status == TUTTI_ERR_MISMATCH;
   if (rank == 1) sleep(3);

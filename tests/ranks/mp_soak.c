@@ -25,6 +25,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../../cli/configure.h"
 #include "build_comm.h"
 #include "lifetime.h"
 #include "soak.h"
@@ -131,7 +132,7 @@ static tutti_status make_comms(uint64_t u) {
     status = soak_note(&self, tutti_comm_split(self.parent, me == out ? -1 : 7, 3, &c[3]));
   for (int i = 0; i < SOAK_COMMS && !status; i++)
     if (c[i])
-      status = soak_note(&self, tutti_comm_set_contract(c[i], self.base->settings.contract));
+      status = soak_note(&self, comm_set_contract(c[i], self.base->settings.plain.contract));
   return status;
 }
 
@@ -147,9 +148,9 @@ static void drop_comms(void) {
 
 /* Undoes a case's settings on base if it is the only communicator; the case may have failed. */
 static void settle_base(void) {
-  tutti_comm_set_algo(self.base, NULL);
-  tutti_comm_set_helpers(self.base, 0);
-  tutti_comm_set_slices(self.base, 0);
+  comm_set_algorithm(self.base, NULL);
+  comm_set_helpers(self.base, 0);
+  comm_set_slices(self.base, 0);
 }
 
 /* Exchanges the live ranks, whether the run is over (if it is for one rank), and whether a call
@@ -181,9 +182,9 @@ static tutti_status make_parent(void) {
   if (self.parent != self.base) drop(&self.parent);
   self.parent = NULL;
   tutti_status status = soak_note(&self, tutti_comm_dup(self.base, &self.parent));
-  if (!status && losses) status = soak_note(&self, tutti_comm_set_algo(self.parent, "aggregate"));
+  if (!status && losses) status = soak_note(&self, comm_set_algorithm(self.parent, "aggregate"));
   if (!status) /* scenes compare bits, and multiply */
-    status = soak_note(&self, tutti_comm_set_contract(self.parent, TUTTI_CONTRACT_SAME));
+    status = soak_note(&self, comm_set_contract(self.parent, TUTTI_CONTRACT_SAME));
   return status;
 }
 
@@ -212,7 +213,7 @@ static tutti_status go_on(void) {
   tutti_status status = TUTTI_OK;
   bool over = false, unused;
   self.parent = self.base;
-  if (losses) status = soak_note(&self, tutti_comm_set_algo(self.base, "^aggregate"));
+  if (losses) status = soak_note(&self, comm_set_algorithm(self.base, "^aggregate"));
   if (!status && !self.alone) status = make_parent();
   if (!status) status = meet(false, &unused);
   for (uint64_t cycle = 0; !status && !over; cycle++) {

@@ -10,6 +10,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "../../cli/configure.h"
 #include "comm.h"
 #include "cover.h"
 #include "lot_calls.h"
@@ -97,15 +98,16 @@ static bool play(tutti_comm *base, uint64_t seed, double *ms) {
   ok = CHECK(!tutti_barrier(comm)) && ok;
   const unsigned first = KINDS + 2; /* operations count from 1 */
   const bool own = seed % 2;        /* from the API or the environment */
-  if (own) ok = CHECK(!tutti_comm_set_timeout(comm, atof(limit))) && ok;
+  if (own) ok = CHECK(!comm_set_timeout(comm, atof(limit))) && ok;
   if (!own)
-    comm->settings.env_timeout = atof(limit); /* as if TUTTI_TIMEOUT had said so at the start */
+    comm->settings.plain.env_timeout =
+        atof(limit); /* as if TUTTI_TIMEOUT had said so at the start */
   if (me == victim) stop_soon(1000 + cover_mix(seed + 1) % 60000);
   const tutti_status status = calls(comm, seed, kinds, ms);
   if (me == victim) *ms = 0;
   char sentence[500];
   snprintf(sentence, sizeof sentence, "%s", status ? tutti_error() : "");
-  comm->settings.env_timeout = 100;
+  comm->settings.plain.env_timeout = 100;
   if (me == (victim + 1) % P) {
     usleep(200000);
     ok = CHECK(!kill((pid_t)pids[victim], SIGCONT)) && ok;

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../../cli/configure.h"
 #include "seconds.h"
 #include "start.h"
 
@@ -55,7 +56,7 @@ static double play(tutti_comm *base, manner m) {
   const int rank = tutti_comm_rank(base), last = tutti_comm_size(base) - 1;
   tutti_comm *comm;
   if (tutti_comm_dup(base, &comm)) return -1;
-  tutti_comm_set_timeout(comm, m == STOP ? limit : 100);
+  comm_set_timeout(comm, m == STOP ? limit : 100);
   tutti_barrier(comm);
   const double since = seconds();
   const tutti_status status = act(comm, m);

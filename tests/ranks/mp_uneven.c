@@ -8,10 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../cli/configure.h"
 #include "algo.h"
 #include "by_name.h"
 #include "seconds.h"
 #include "start.h"
+#include "tutti_plan.h"
 
 enum { MOST = 40000, RANKS = 12 };
 
@@ -127,7 +129,7 @@ static const char *is_taken(const call *c, const char *plan) {
 /* Runs one plan on some lengths, until a result is wrong on this rank. */
 static const char *run(call *c, const char *plan) {
   static const size_t lengths[] = {0, 1, 3, 70, 1000};
-  const char *wrong = tutti_comm_set_algo(c->comm, plan) ? tutti_error() : is_taken(c, plan);
+  const char *wrong = comm_set_algorithm(c->comm, plan) ? tutti_error() : is_taken(c, plan);
   const int roots = tt_coll_rooted(c->coll) ? c->ranks : 1;
   for (size_t k = 0; k < sizeof lengths / sizeof *lengths && !wrong; k++)
     for (int mode = 0; mode < 4 && !wrong; mode++)

@@ -13,6 +13,7 @@
 #include "pass_time.h"
 #include "seconds.h"
 #include "start.h"
+#include "tutti_launch.h"
 #include "tutti_plan.h"
 
 enum { MOST = 1 << 22, LIMIT_S = 30, WARNS_S = 10, INTERRUPT_S = 5 };

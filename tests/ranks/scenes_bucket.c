@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../../cli/configure.h"
 #include "cover.h"
 #include "rounding.h"
 #include "scenes.h"
@@ -193,7 +194,7 @@ static bool one_row(tutti_comm *base, const row *r, bool provided, uint64_t seed
   tutti_buckets *b = NULL;
   bool ok = CHECK(m != NULL) && CHECK(!tutti_comm_dup(base, &comm));
   if (!ok) return false;
-  if (r->exact) ok = CHECK(!tutti_comm_set_contract(comm, TUTTI_CONTRACT_EXACT));
+  if (r->exact) ok = CHECK(!comm_set_contract(comm, TUTTI_CONTRACT_EXACT));
   ok = ok && make(m, comm, r, provided, seed) &&
        CHECK(!tutti_buckets_create(comm, m->n, m->t, r == table ? NULL : &config, &b)) &&
        cut_is_right(b, m) && memory_is_right(b, m);
@@ -224,7 +225,7 @@ bool scene_bucket_helper(tutti_comm *base, uint64_t seed) {
   const float mine = (float)(seed % 100) + (float)me, all = (float)(seed % 100);
   tutti_comm *comm;
   tutti_buckets *b = NULL;
-  bool ok = CHECK(!tutti_comm_dup(base, &comm)) && CHECK(!tutti_comm_set_helpers(comm, P > 1)) &&
+  bool ok = CHECK(!tutti_comm_dup(base, &comm)) && CHECK(!comm_set_helpers(comm, P > 1)) &&
             CHECK(!tutti_buckets_create(comm, 3, t, &config, &b));
   for (size_t i = 0; i < 3 && ok; i++) {
     float *x = tutti_bucket_data(b, i);
@@ -351,7 +352,7 @@ static bool refusals(tutti_comm *base) {
   tutti_comm *comm;
   tutti_buckets_config halving = {sizeof halving, 0, 0, 0, 1, 0, NULL};
   ok = ok && CHECK(!tutti_comm_dup(base, &comm)) &&
-       CHECK(!tutti_comm_set_contract(comm, TUTTI_CONTRACT_EXACT)) &&
+       CHECK(!comm_set_contract(comm, TUTTI_CONTRACT_EXACT)) &&
        ERROR(tutti_buckets_create(comm, 3, t, &halving, &b), TUTTI_ERR_UNSUPPORTED, "no bf16");
   return CHECK(!tutti_comm_free(comm)) && ok;
 }

@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../../cli/configure.h"
 #include "cover.h"
 #include "scenes.h"
 
@@ -38,9 +39,8 @@ bool scene_late_helpers(tutti_comm *base, uint64_t seed) {
   (void)seed;
   for (int helpers = 1; helpers < P && helpers < 4; helpers++)
     for (size_t f = 0; f < sizeof forms / sizeof *forms; f++) {
-      ok = CHECK(!tutti_comm_set_helpers(comm, helpers)) &&
-           CHECK(!tutti_comm_set_algo(comm, NULL)) && ok;
-      if (tutti_comm_set_algo(comm, forms[f])) continue; /* not supported on this number of ranks */
+      ok = CHECK(!comm_set_helpers(comm, helpers)) && CHECK(!comm_set_algorithm(comm, NULL)) && ok;
+      if (comm_set_algorithm(comm, forms[f])) continue; /* not supported on this number of ranks */
       for (int late = 0; late < P && ok; late++) ok = one_barrier(base, comm, late);
     }
   return CHECK(!tutti_comm_free(comm)) && ok;
@@ -115,9 +115,9 @@ bool scene_shared_helpers(tutti_comm *base, uint64_t seed) {
     ok = CHECK(!tutti_comm_split(base, in ? 0 : -1, me, &parts[g].comm)) &&
          CHECK((parts[g].comm != NULL) == in);
     if (in)
-      ok = ok && CHECK(!tutti_comm_set_helpers(parts[g].comm, helpers)) &&
-           CHECK(!tutti_comm_set_slices(parts[g].comm, g ? 7 : 0)) &&
-           CHECK(tutti_comm_helpers(parts[g].comm) == helpers);
+      ok = ok && CHECK(!comm_set_helpers(parts[g].comm, helpers)) &&
+           CHECK(!comm_set_slices(parts[g].comm, g ? 7 : 0)) &&
+           CHECK(comm_helpers(parts[g].comm) == helpers);
   }
   for (int round = 0; round < 3 && ok; round++)
     ok = serve_groups(parts, seed + (uint64_t)round, helpers, me >= data, (uint64_t)me);
@@ -133,7 +133,7 @@ bool scene_wrong_helpers(tutti_comm *base, uint64_t seed) {
   tutti_request *r;
   uint32_t x = 1, y = 0, many[16] = {0};
   if (P == 1) return true;
-  bool ok = CHECK(!tutti_comm_dup(base, &comm)) && CHECK(!tutti_comm_set_helpers(comm, 1));
+  bool ok = CHECK(!tutti_comm_dup(base, &comm)) && CHECK(!comm_set_helpers(comm, 1));
   ok = ok && ERROR(tutti_gather(comm, &x, many, 1, TUTTI_UINT32, 0), TUTTI_ERR_UNSUPPORTED,
                    "gather|1 of which only help");
   ok = ok && ERROR(tutti_scan(comm, &x, &y, 1, TUTTI_UINT32, TUTTI_SUM), TUTTI_ERR_UNSUPPORTED,
@@ -141,23 +141,22 @@ bool scene_wrong_helpers(tutti_comm *base, uint64_t seed) {
   ok = ok && ERROR(tutti_broadcast(comm, &x, &y, 1, TUTTI_UINT32, P - 1), TUTTI_ERR_ARG,
                    "root|the others bring no data");
   /* communicators made of it, and its description */
-  ok = ok && CHECK(!tutti_comm_dup(comm, &twin)) && CHECK(tutti_comm_helpers(twin) == 1) &&
-       CHECK(!tutti_comm_split(comm, 0, 0, &other)) && CHECK(tutti_comm_helpers(other) == 0) &&
+  ok = ok && CHECK(!tutti_comm_dup(comm, &twin)) && CHECK(comm_helpers(twin) == 1) &&
+       CHECK(!tutti_comm_split(comm, 0, 0, &other)) && CHECK(comm_helpers(other) == 0) &&
        CHECK(tutti_comm_size(other) == P) && CHECK(!tutti_comm_free(other));
   ok = ok && CHECK(!tutti_barrier(base));
   if (me == 0) usleep(50000);
   ok = ok && CHECK(!tutti_allreduce_start(twin, &x, &y, 1, TUTTI_UINT32, TUTTI_SUM, &r));
-  if (me > 0 && P > 2)
-    ok = ok && ERROR(tutti_comm_set_helpers(twin, 0), TUTTI_ERR_STATE, "in flight");
+  if (me > 0 && P > 2) ok = ok && ERROR(comm_set_helpers(twin, 0), TUTTI_ERR_STATE, "in flight");
   ok = ok && CHECK(!tutti_request_wait(&r)) && CHECK(me == P - 1 || (int)y == P - 1) &&
-       CHECK(!tutti_comm_set_helpers(twin, 0)) &&
+       CHECK(!comm_set_helpers(twin, 0)) &&
        CHECK(!tutti_allreduce(twin, &x, &y, 1, TUTTI_UINT32, TUTTI_SUM)) && CHECK((int)y == P) &&
        CHECK(!tutti_comm_free(twin));
   /* one rank has other helpers than the others */
   const int odd_one = (int)(cover_mix(seed) % (uint64_t)P);
-  if (me == odd_one) ok = ok && CHECK(!tutti_comm_set_helpers(comm, 0));
+  if (me == odd_one) ok = ok && CHECK(!comm_set_helpers(comm, 0));
   tutti_status status = tutti_allreduce(comm, &x, &y, 1, TUTTI_UINT32, TUTTI_SUM);
   for (int again = 0; again < 3 && !status; again++) status = tutti_barrier(comm);
-  ok = ok && ERROR(status, TUTTI_ERR_MISMATCH, "operation|tutti_comm_set_helpers");
+  ok = ok && ERROR(status, TUTTI_ERR_MISMATCH, "operation|helpers?");
   return CHECK(!tutti_barrier(base)) && CHECK(!tutti_comm_free(comm)) && ok;
 }

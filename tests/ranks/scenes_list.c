@@ -7,9 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../cli/configure.h"
 #include "call_of.h"
 #include "cover.h"
+#include "lists.h"
 #include "scenes.h"
+#include "tutti_plan.h"
 
 enum { MOST = 300, GUARD = 16 };
 
@@ -124,8 +127,8 @@ static bool same_everywhere(const list *l, tutti_comm *side) {
 
 static tutti_status blocking(list *l, tutti_op op) {
   const bool none = helps(l);
-  return tutti_allreduce_many(l->comm, l->n, none ? NULL : l->srcs, none ? NULL : l->dsts,
-                              l->counts, l->like.type, op);
+  return allreduce_many(l->comm, l->n, none ? NULL : l->srcs, none ? NULL : l->dsts, l->counts,
+                        l->like.type, op);
 }
 
 /* ---- every kind of call ---- */
@@ -136,8 +139,8 @@ static bool between(list *l) {
   uint32_t x = 1, y = 2;
   tutti_request *before, *behind;
   return CHECK(!tutti_allreduce_start(l->comm, &x, &x, 1, TUTTI_UINT32, TUTTI_SUM, &before)) &&
-         CHECK(!tutti_allreduce_many_start(l->comm, l->n, l->srcs, l->dsts, l->counts, l->like.type,
-                                           (tutti_op)l->like.op, &l->request)) &&
+         CHECK(!allreduce_many_start(l->comm, l->n, l->srcs, l->dsts, l->counts, l->like.type,
+                                     (tutti_op)l->like.op, &l->request)) &&
          CHECK(!tutti_allreduce_start(l->comm, &y, &y, 1, TUTTI_UINT32, TUTTI_SUM, &behind)) &&
          CHECK(!tutti_request_wait(&behind)) && CHECK(!tutti_request_wait(&l->request)) &&
          CHECK(!tutti_request_wait(&before)) && CHECK(helps(l) || (x == (uint32_t)P && y == 2 * x));
@@ -192,9 +195,9 @@ bool scene_lists(tutti_comm *base, uint64_t seed) {
     like.rough = u >> 8 & 1;
     if (like.rough) like.type = TUTTI_FLOAT;
     like.helpers = (u >> 16) % 4 == 0 ? (int)((u >> 20) % (uint64_t)P) : 0;
-    ok = CHECK(!tutti_comm_set_helpers(comm, like.helpers)) &&
-         CHECK(!tutti_comm_set_algo(comm, like.helpers ? NULL : algos[(u >> 30) % 6])) &&
-         CHECK(!tutti_comm_set_slices(comm, (int)(u >> 40) % 3)) &&
+    ok = CHECK(!comm_set_helpers(comm, like.helpers)) &&
+         CHECK(!comm_set_algorithm(comm, like.helpers ? NULL : algos[(u >> 30) % 6])) &&
+         CHECK(!comm_set_slices(comm, (int)(u >> 40) % 3)) &&
          one_list(comm, base, &like, ns[i / 3], (int)(i % 3));
   }
   return CHECK(!tutti_comm_free(comm)) && ok;
@@ -228,8 +231,8 @@ static tutti_status differently(tutti_comm *comm, int way, bool other) {
   const size_t n = other && way == 2 ? 2 : 3;
   if (way == 3 && other) return tutti_allreduce(comm, x[0], x[0], 8, TUTTI_FLOAT, TUTTI_SUM);
   if (way == 4)
-    return tutti_allreduce_many(comm, other ? 0 : 3, srcs, dsts, usual, TUTTI_FLOAT, TUTTI_SUM);
-  return tutti_allreduce_many(comm, n, srcs, dsts, counts, TUTTI_FLOAT, TUTTI_SUM);
+    return allreduce_many(comm, other ? 0 : 3, srcs, dsts, usual, TUTTI_FLOAT, TUTTI_SUM);
+  return allreduce_many(comm, n, srcs, dsts, counts, TUTTI_FLOAT, TUTTI_SUM);
 }
 
 bool scene_list_mismatch(tutti_comm *base, uint64_t seed) {

@@ -11,6 +11,7 @@
 
 #include "cover.h"
 #include "scenes.h"
+#include "tutti_plan.h"
 
 typedef struct job {
   tutti_comm *comm;

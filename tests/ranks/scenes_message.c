@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../../cli/configure.h"
 #include "core.h"
 #include "cover.h"
 #include "scenes.h"
@@ -244,7 +245,7 @@ bool scene_wrong_messages(tutti_comm *base, uint64_t seed) {
   snprintf(words, sizeof words, "for rank %d (pid|to send message %llu, 1 uint32|the timeout is 1 s",
            from, (unsigned long long)tt_first_number());
   if (ok && me == to) {
-    ok = CHECK(!tutti_comm_set_timeout(comm, 1)) &&
+    ok = CHECK(!comm_set_timeout(comm, 1)) &&
          ERROR(tutti_recv(comm, x, 1, TUTTI_UINT32, from), TUTTI_ERR_TIMEOUT, words);
   }
   if (me != to) usleep(1200000);

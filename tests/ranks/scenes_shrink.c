@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../../cli/configure.h"
 #include "cover.h"
 #include "scenes.h"
 
@@ -16,7 +17,7 @@ static bool in_order(tutti_comm *comm, tutti_comm *base) {
   bool ok =
       CHECK(x != NULL) && CHECK(tutti_comm_rank(comm) == me) && CHECK(tutti_comm_size(comm) == P);
   for (size_t i = 0; ok && i < sizeof counts / sizeof *counts; i++) {
-    const uint64_t P64 = (uint64_t)(P - tutti_comm_helpers(comm));
+    const uint64_t P64 = (uint64_t)(P - comm_helpers(comm));
     for (size_t k = 0; k < counts[i]; k++) x[k] = (uint64_t)me + k;
     ok = CHECK(!tutti_allreduce(comm, x, y, counts[i], TUTTI_UINT64, TUTTI_SUM));
     for (size_t k = 0; ok && (uint64_t)me < P64 && k < counts[i]; k++)
@@ -56,15 +57,14 @@ bool scene_shrink(tutti_comm *base, uint64_t seed) {
   uint32_t x = 1, y = 0;
   tutti_comm *comm, *healthy = NULL, *once = NULL, *twice = NULL;
   tutti_request *r = NULL;
-  bool ok = CHECK(!tutti_comm_dup(base, &comm)) &&
-            CHECK(!tutti_comm_set_helpers(comm, P > 1 ? 1 : 0)) &&
+  bool ok = CHECK(!tutti_comm_dup(base, &comm)) && CHECK(!comm_set_helpers(comm, P > 1 ? 1 : 0)) &&
             ERROR(tutti_comm_shrink(NULL, &once), TUTTI_ERR_ARG, "comm is NULL") &&
             ERROR(tutti_comm_shrink(comm, NULL), TUTTI_ERR_ARG, "out is NULL");
   const bool can = can_shrink(comm, &healthy, &ok);
   ok = grow(comm, base, can) && ok;
   if (!can) return CHECK(!tutti_comm_free(comm)) && ok;
-  ok = ok && CHECK(tutti_comm_helpers(healthy) == tutti_comm_helpers(comm)) &&
-       in_order(comm, base) && in_order(healthy, base);
+  ok = ok && CHECK(comm_helpers(healthy) == comm_helpers(comm)) && in_order(comm, base) &&
+       in_order(healthy, base);
   if (me != who) ok = CHECK(!tutti_allreduce_start(comm, &x, &y, 1, TUTTI_UINT32, TUTTI_SUM, &r));
   if (me == who) tutti_comm_abort(comm, "on purpose");
   ok = ok && CHECK(!tutti_comm_shrink(comm, &once)) && CHECK(!tutti_comm_shrink(comm, &twice)) &&
@@ -94,9 +94,9 @@ bool scene_shrink_late(tutti_comm *base, uint64_t seed) {
   if (me == late)
     usleep(3500000); /* over messages, if it would coordinate, the others give up after 2 s */
   else
-    ok = CHECK(!tutti_comm_set_timeout(comm, 1)) && ok;
+    ok = CHECK(!comm_set_timeout(comm, 1)) && ok;
   ok = ERROR(tutti_comm_shrink(comm, &out), TUTTI_ERR_TIMEOUT, words) && CHECK(!out) && ok;
-  ok = CHECK(!tutti_comm_set_timeout(comm, 0)) && ok;
+  ok = CHECK(!comm_set_timeout(comm, 0)) && ok;
   ok = CHECK(!tutti_barrier(base)) && ok; /* comm itself is usable */
   ok = in_order(comm, base) && ERROR(tutti_comm_shrink(comm, &out), TUTTI_ERR_TIMEOUT, words) && ok;
   return CHECK(!tutti_comm_free(comm)) && ok;

@@ -6,8 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../../cli/configure.h"
 #include "cover.h"
 #include "scenes.h"
+#include "tutti_plan.h"
 
 /* Do all ranks have the same text? */
 static bool same_text(tutti_comm *side, const char *text) {
@@ -75,8 +77,8 @@ static int entries(tutti_comm *side) {
 bool scene_measure(tutti_comm *base, uint64_t seed) {
   tutti_comm *comm = NULL;
   bool over = false;
-  bool ok = forget(base) && CHECK(!tutti_comm_dup(base, &comm)) &&
-            CHECK(!tutti_comm_set_measure(comm, 1));
+  bool ok =
+      forget(base) && CHECK(!tutti_comm_dup(base, &comm)) && CHECK(!comm_set_measure(comm, 1));
   for (size_t i = 0; i < 60 && ok && !over; i++)
     ok = one_case(comm, base, (size_t)(seed % 97) + 7 * i, seed, &over);
   const int n = ok ? entries(base) : 0;
@@ -107,8 +109,8 @@ bool scene_measure_ops(tutti_comm *base, uint64_t seed) {
   tutti_comm *comm = NULL;
   tutti_op op;
   (void)seed;
-  bool ok = CHECK(x != NULL) && CHECK(!tutti_comm_dup(base, &comm)) &&
-            CHECK(!tutti_comm_set_measure(comm, 1));
+  bool ok =
+      CHECK(x != NULL) && CHECK(!tutti_comm_dup(base, &comm)) && CHECK(!comm_set_measure(comm, 1));
   pthread_mutex_lock(&lock);
   ok = ok && CHECK(!tutti_op_create(left, NULL, 0, &op));
   pthread_mutex_unlock(&lock);

@@ -5,10 +5,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../../cli/configure.h"
 #include "call_of.h"
 #include "cover.h"
 #include "scenes.h"
 #include "seconds.h"
+#include "tutti_plan.h"
 
 const scene scenes[] = {
     {"40 requests on each of four communicators", scene_storm},
@@ -30,6 +32,11 @@ const scene scenes[] = {
     {"lists of buffers, in every manner", scene_lists},
     {"lists of every type and op", scene_list_types},
     {"lists that differ", scene_list_mismatch},
+    {"groups", scene_groups},
+    {"groups that are refused", scene_wrong_groups},
+    {"several requests", scene_several},
+    {"several requests that fail", scene_several_fail},
+    {"an algorithm of one call", scene_own_algorithm},
     {"tensors in buckets, ready in any order", scene_buckets},
     {"buckets that travel as bf16", scene_bucket_bf16},
     {"buckets with a helper, in the shared heap", scene_bucket_helper},
@@ -93,7 +100,7 @@ bool scene_refusals(tutti_comm *base, uint64_t seed) {
   if (me > 0) {
     ok = ok && ERROR(tutti_request_start(keep), TUTTI_ERR_STATE, "running") &&
          ERROR(tutti_request_free(&keep), TUTTI_ERR_STATE, "running") &&
-         ERROR(tutti_comm_set_algo(comm, NULL), TUTTI_ERR_STATE, "in flight");
+         ERROR(comm_set_algorithm(comm, "naive"), TUTTI_ERR_STATE, "in flight");
     ok = CHECK(!tutti_barrier(base)) && ok;
   }
   return ok && CHECK(!tutti_request_wait(&keep)) && CHECK(keep != NULL) &&
@@ -112,7 +119,7 @@ bool scene_ops(tutti_comm *base, uint64_t seed) {
   uint32_t x[N], y[N], z[N];
   tutti_comm *comm;
   tutti_request *r = NULL;
-  bool ok = CHECK(!tutti_comm_dup(base, &comm)) && CHECK(!tutti_comm_set_algo(comm, "fold(ring)"));
+  bool ok = CHECK(!tutti_comm_dup(base, &comm)) && CHECK(!comm_set_algorithm(comm, "fold(ring)"));
   pthread_mutex_lock(&lock);
   if (made++ == 0) ok = CHECK(!tutti_op_create(cover_user_op, NULL, 1, &user)) && ok;
   pthread_mutex_unlock(&lock);
@@ -283,7 +290,7 @@ bool scene_mismatch(tutti_comm *base, uint64_t seed) {
     const int odd_one = (int)(cover_mix(seed + (uint64_t)way) % (uint64_t)P);
     tutti_comm *comm;
     if (!CHECK(!tutti_comm_dup(base, &comm))) return false;
-    ok = CHECK(!tutti_comm_set_algo(comm, algos[seed % 5])) && ok;
+    ok = CHECK(!comm_set_algorithm(comm, algos[seed % 5])) && ok;
     double since = seconds();
     tutti_status status = one_call(comm, way, me == odd_one, x, y);
     for (int again = 0; again < 3 && !status; again++) status = tutti_barrier(comm);
@@ -306,7 +313,7 @@ bool scene_timeout(tutti_comm *base, uint64_t seed) {
   bool ok = CHECK(!tutti_comm_dup(base, &comm));
   snprintf(words, sizeof words, "for rank %d (pid|in allreduce|the timeout is 1 s", P - 1);
   if (me < P - 1)
-    ok = CHECK(!tutti_comm_set_timeout(comm, 1)) &&
+    ok = CHECK(!comm_set_timeout(comm, 1)) &&
          ERROR(tutti_allreduce(comm, &x, &y, 1, TUTTI_UINT32, TUTTI_SUM), TUTTI_ERR_TIMEOUT, words);
   ok = CHECK(!tutti_barrier(base)) && ok; /* the last rank calls when the others have given up */
   if (me == P - 1) ok = ERROR(tutti_barrier(comm), TUTTI_ERR_TIMEOUT, words) && ok;
@@ -328,7 +335,7 @@ bool scene_tests_again(tutti_comm *base, uint64_t seed) {
        CHECK(!tutti_request_test(&r, &done)) && CHECK(!tutti_request_wait(&r)) &&
        CHECK(!tutti_barrier(base));
   usleep(me ? 3300000 : 3100000);
-  ok = ok && CHECK(!tutti_comm_set_timeout(comm, 3)) &&
+  ok = ok && CHECK(!comm_set_timeout(comm, 3)) &&
        CHECK(!tutti_allreduce_start(comm, &x, &y, 1, TUTTI_UINT32, TUTTI_SUM, &r));
   for (done = 0; ok && !done;) ok = CHECK(!tutti_request_test(&r, &done));
   return CHECK(y == (uint32_t)P) && CHECK(!tutti_barrier(base)) && CHECK(!tutti_comm_free(comm)) &&
@@ -344,7 +351,7 @@ bool scene_freed(tutti_comm *base, uint64_t seed) {
   void *memory[64] = {NULL};
   (void)seed;
   bool ok = CHECK(!tutti_comm_dup(base, &comm));
-  if (ok && P > 2) ok = CHECK(!tutti_comm_set_algo(comm, "naive"));
+  if (ok && P > 2) ok = CHECK(!comm_set_algorithm(comm, "naive"));
   if (me == P - 1) usleep(400000);
   if (me != 0) {
     ok = ok && CHECK(!tutti_broadcast(comm, &x, &y, 1, TUTTI_UINT32, P > 2 ? P - 2 : 0)) &&

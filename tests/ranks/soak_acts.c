@@ -9,12 +9,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../../cli/configure.h"
 #include "build_comm.h"
 #include "plots.h"
 #include "scenes.h"
 #include "soak.h"
 #include "sums.h"
 #include "tell.h"
+#include "tutti_plan.h"
 
 void soak_wrong(const soak *s, const char *what, const char *more) {
   tell("wrong %s: %s; it did %s", what, more, s->act);
@@ -78,7 +80,7 @@ static void make_exact(cover_case *c) {
 
 static tutti_status act_case(soak *s, uint64_t u) {
   const int of = s->alone ? 0 : (int)((u >> 32) % SOAK_COMMS);
-  const tutti_contract contract = s->base->settings.contract;
+  const tutti_contract contract = s->base->settings.plain.contract;
   tutti_comm *comm = s->comms[of];
   bool over;
   if (!comm) return TUTTI_OK;
@@ -160,7 +162,7 @@ static cover_case any_case(const soak *s, const tutti_comm *comm, uint64_t u) {
   cover_case c = cover_case_at(ranks, u, cover_cases(ranks) - 1);
   if (u >> 24 & 1) resize(&c, u >> 25, MOST_OF_SEVERAL);
   c.rough = 0;
-  if (s->base->settings.contract == TUTTI_CONTRACT_EXACT) make_exact(&c);
+  if (s->base->settings.plain.contract == TUTTI_CONTRACT_EXACT) make_exact(&c);
   return c;
 }
 
@@ -231,7 +233,7 @@ static tutti_status act_exact(soak *s, uint64_t u) {
   snprintf(s->act, sizeof s->act, "an exact %s of %zu %s, %llu", mean ? "mean" : "sum", n,
            tutti_type_name(real), (unsigned long long)u);
   for (size_t i = 0; i < n; i++) sums_put(real, in, i, sums_number(real, from + i % ROW, me, P));
-  tutti_comm_set_helpers(comm, 0);
+  comm_set_helpers(comm, 0);
   const tutti_status status =
       soak_note(s, tutti_allreduce(comm, in, out, n, real, mean ? TUTTI_AVG : TUTTI_SUM));
   for (size_t i = 0; i < n && i < ROW && !status; i++) {
@@ -259,6 +261,7 @@ static tutti_status act_scene(soak *s, uint64_t u) {
   static const scene list[] = {
       {"a storm", scene_storm},         {"persistent ones", scene_persistent},
       {"polling", scene_polling},       {"lists", scene_lists},
+      {"groups", scene_groups},         {"several", scene_several},
       {"types", scene_list_types},      {"a ring of messages", scene_ring},
       {"a crowd", scene_many_messages}, {"letters", scene_messages_of_one},
       {"to oneself", scene_oneself},    {"threads", scene_threads},
@@ -282,7 +285,7 @@ static tutti_status act_mismatch(soak *s, uint64_t u) {
 tutti_status soak_act(soak *s, uint64_t u) {
   const int lot = (int)(u >> 58), most = s->calm ? 64 : 60;
   u = cover_mix(u);
-  if (lot < 19 && s->base->settings.contract == TUTTI_CONTRACT_EXACT) return act_exact(s, u);
+  if (lot < 19 && s->base->settings.plain.contract == TUTTI_CONTRACT_EXACT) return act_exact(s, u);
   if (lot >= most || lot < 38) return act_case(s, u);
   if (lot < 44) return act_burst(s, u);
   if (lot < 50) return act_message(s, u);

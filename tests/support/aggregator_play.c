@@ -9,6 +9,7 @@
 
 #include "aggregator_play.h"
 #include "seconds.h"
+#include "tutti_launch.h"
 
 /* Programs without cmocka also link this file. */
 #define MUST(x) ((x) ? (void)0 : must_not(__LINE__, #x))

@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "aggregator.h"
+#include "tutti_launch.h"
 
 enum { MOST = 6, LIMIT = 20 }; /* members; seconds: a limit that only a hang reaches */
 

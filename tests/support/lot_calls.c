@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cover.h"
+#include "tutti_plan.h"
 
 static const tutti_type types[] = {TUTTI_INT32, TUTTI_INT64, TUTTI_FLOAT, TUTTI_DOUBLE,
                                    TUTTI_UINT8};

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "tutti_plan.h"
 
 static void add(names *list, const char *name) {
   list->at = realloc(list->at, ((size_t)list->n + 1) * sizeof *list->at);

@@ -6,6 +6,7 @@
 
 #include "algo.h"
 #include "prove.h"
+#include "tutti_plan.h"
 
 typedef struct names {
   int n;

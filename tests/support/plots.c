@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../cli/configure.h"
 #include "cover.h"
 #include "lot_calls.h"
 #include "scenes.h"
@@ -68,7 +69,7 @@ bool plot_play(tutti_comm *base, uint64_t seed, double *ms) {
   const plot p = drawn(seed, tutti_comm_size(base));
   tutti_comm *comm;
   if (!CHECK(!tutti_comm_dup(base, &comm))) return false;
-  const tutti_status set = tutti_comm_set_algo(comm, p.algo); /* others may be in their call */
+  const tutti_status set = comm_set_algorithm(comm, p.algo); /* others may be in their call */
   bool ok = CHECK(!set || set == TUTTI_ERR_MISMATCH);
   const tutti_status status = calls(comm, &p, ms);
   const bool good = status == TUTTI_ERR_MISMATCH && named(&p, tutti_error());

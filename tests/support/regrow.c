@@ -5,9 +5,11 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "../../cli/configure.h"
 #include "cover.h"
 
 enum { LONG = 30000 };
@@ -26,7 +28,7 @@ int regrow_number(const char *name) {
 tutti_status regrow_sum(tutti_comm *comm, uint64_t u) {
   static uint64_t x[LONG], y[LONG];
   const uint64_t me = (uint64_t)tutti_comm_rank(comm);
-  const uint64_t n = (uint64_t)(tutti_comm_size(comm) - tutti_comm_helpers(comm));
+  const uint64_t n = (uint64_t)(tutti_comm_size(comm) - comm_helpers(comm));
   const size_t count = 1 + (u >> 8) % (u & 1 ? 40 : LONG);
   for (size_t k = 0; k < count; k++) x[k] = (me + 1) * (k + 1);
   const tutti_status status = tutti_allreduce(comm, x, y, count, TUTTI_UINT64, TUTTI_SUM);
@@ -66,4 +68,22 @@ void regrow_draw(uint64_t seed, int founders, int joiner, int deaths, long most)
   signal(SIGUSR1, strike);
   timer_create(CLOCK_MONOTONIC, &event, &timer);
   timer_settime(timer, 0, &(struct itimerspec){.it_value = {0, 1000 * us + 1}}, NULL);
+}
+
+static const char algorithm[] = "fold(ring):0-1024;^tree", comm_name[] = "those who stay";
+
+void regrow_set_settings(tutti_comm *comm) {
+  tutti_config config = {.size = sizeof config,
+                         .algorithm = algorithm,
+                         .contract = TUTTI_CONTRACT_RUN,
+                         .name = comm_name};
+  if (tutti_comm_configure(comm, &config)) regrow_wrong("settings", tutti_error());
+}
+
+void regrow_check_settings(tutti_comm *comm) {
+  tutti_config config = {.size = sizeof config};
+  if (tutti_comm_config(comm, &config)) regrow_wrong("settings", tutti_error());
+  if (strcmp(config.algorithm, algorithm) != 0) regrow_wrong("its algorithm", config.algorithm);
+  if (!config.name || strcmp(config.name, comm_name) != 0) regrow_wrong("its name", "another");
+  if (config.contract != TUTTI_CONTRACT_RUN) regrow_wrong("its contract", "another");
 }

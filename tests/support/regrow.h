@@ -20,4 +20,8 @@ void regrow_draw(uint64_t seed, int founders, int joiner, int deaths, long most)
 /* Until a call with false, this process does not die. A death that is due by then happens at that call. */
 void regrow_spare(bool spared);
 
+/* Settings of the ranks that stay; and that a communicator with joiners has them on all ranks. */
+void regrow_set_settings(tutti_comm *comm);
+void regrow_check_settings(tutti_comm *comm);
+
 #endif

@@ -10,9 +10,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../../cli/configure.h"
 #include "call_of.h"
 #include "cover.h"
 #include "sums.h"
+#include "tutti_plan.h"
 
 enum { REALS = 300, NAMES = 400 };
 enum { SUM, AVG, SCALED, OPS };
@@ -112,8 +114,8 @@ typedef struct room {
 static bool one_plan(tutti_comm *c, room *m, const char *name, int a, tutti_op scaled) {
   static const int slices[] = {0, 1, 3};
   const int P = tutti_comm_size(c), rank = tutti_comm_rank(c);
-  bool well = fine(tutti_comm_set_algo(c, name), name) &&
-              fine(tutti_comm_set_slices(c, slices[a % 3]), "slices");
+  bool well =
+      fine(comm_set_algorithm(c, name), name) && fine(comm_set_slices(c, slices[a % 3]), "slices");
   for (int t = 0; t < TYPES; t++) {
     const int op = (a + t) % OPS;
     /* without scaling, any rank may have any number */
@@ -143,7 +145,7 @@ bool sums_by_all_plans(tutti_comm *c) {
     }
   if (n == 0) well = fine(TUTTI_ERR_STATE, "no names");
   for (int a = 0; a < n; a++) well &= one_plan(c, m, m->names[a], a, scaled);
-  tutti_comm_set_algo(c, NULL);
+  comm_set_algorithm(c, NULL);
   tutti_op_free(scaled);
   free(m);
   return well;
@@ -277,14 +279,14 @@ static bool helped(tutti_comm *c, call_capacity *m, int t) {
   const int P = tutti_comm_size(c), rank = tutti_comm_rank(c), data = P - 1;
   const job j = make_job(t, REALS, AVG, data, 0);
   if (P < 3) return true;
-  if (!fine(tutti_comm_set_helpers(c, 1), "helpers")) return false;
+  if (!fine(comm_set_helpers(c, 1), "helpers")) return false;
   const bool helps = rank == data;
   expect(&j, data, P, m->want);
   fill(&j, rank, P, m->x);
   const tutti_status status = tutti_allreduce(c, helps ? NULL : m->x, helps ? NULL : m->got,
                                               j.reals / j.each, j.type, TUTTI_AVG);
   const bool well = fine(status, "helped") && (helps || same(&j, m->got, m->want, "helped", c));
-  return fine(tutti_comm_set_helpers(c, 0), "no helpers") && well;
+  return fine(comm_set_helpers(c, 0), "no helpers") && well;
 }
 
 bool sums_by_all_calls(tutti_comm *c) {

@@ -17,6 +17,7 @@
 #include "meet_peers_play.h"
 #include "refuse.h"
 #include "seconds.h"
+#include "tutti_launch.h"
 
 /* ---- sums ---- */
 

@@ -13,6 +13,7 @@
 /* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
+#include "../../cli/configure.h"
 #include "call_of.h"
 #include "comm.h"
 #include "tutti.h"
@@ -24,7 +25,7 @@ static tutti_comm *comms[MOST];
 
 static void open_comms(int n) {
   assert_int_equal(tutti_comm_from_threads(n, comms), TUTTI_OK);
-  for (int r = 0; r < n; r++) assert_int_equal(tutti_comm_set_timeout(comms[r], 10), TUTTI_OK);
+  for (int r = 0; r < n; r++) assert_int_equal(comm_set_timeout(comms[r], 10), TUTTI_OK);
 }
 
 static void close_comms(int n) {
@@ -76,9 +77,9 @@ static void ranks_run_the_same_plan(void **state) {
     tutti_request *requests[2] = {NULL, NULL};
     open_comms(2);
     for (int r = 0; r < 2; r++) {
-      comms[r]->settings.generic = pairs[i].of[r].engine != NULL;
-      assert_int_equal(tutti_comm_set_algo(comms[r], pairs[i].of[r].algo), TUTTI_OK);
-      assert_int_equal(tutti_comm_set_slices(comms[r], pairs[i].of[r].slices), TUTTI_OK);
+      comms[r]->settings.plain.generic = pairs[i].of[r].engine != NULL;
+      assert_int_equal(comm_set_algorithm(comms[r], pairs[i].of[r].algo), TUTTI_OK);
+      assert_int_equal(comm_set_slices(comms[r], pairs[i].of[r].slices), TUTTI_OK);
       assert_int_equal(
           tutti_allreduce_start(comms[r], src[r], dst[r], 64, TUTTI_FLOAT, TUTTI_SUM, &requests[r]),
           TUTTI_OK);
@@ -101,7 +102,7 @@ static void in_place_is_not_apart(void **state) {
     for (int first = 0; first < 2; first++) {
       open_comms(MOST);
       for (int r = 0; r < MOST; r++)
-        assert_int_equal(tutti_comm_set_algo(comms[r], algos[a]), TUTTI_OK);
+        assert_int_equal(comm_set_algorithm(comms[r], algos[a]), TUTTI_OK);
       for (int call = 0; call < 2; call++) {
         const int in_place = call ? !first : first;
         tutti_request *requests[MOST];

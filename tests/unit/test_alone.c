@@ -12,8 +12,11 @@
 /* cmocka.h needs the headers above */
 #include <cmocka.h>
 
+#include "../../cli/configure.h"
 #include "call_of.h"
+#include "lists.h"
 #include "tutti.h"
+#include "tutti_plan.h"
 
 enum { N = 5 };
 static const uint64_t said[N] = {0, 1, 2, 0x8000000000000080u, 0xfffffffffffffffeu};
@@ -28,7 +31,7 @@ static tutti_status many(tutti_comm *c, const void *src, void *dst, tutti_type t
   const size_t first = 2, each = tutti_type_size(t), counts[] = {first, N - first};
   const void *srcs[] = {src, (const char *)src + first * each};
   void *dsts[] = {dst, (char *)dst + first * each};
-  return tutti_allreduce_many(c, 2, srcs, dsts, counts, t, op);
+  return allreduce_many(c, 2, srcs, dsts, counts, t, op);
 }
 static tutti_status reduce(tutti_comm *c, const void *src, void *dst, tutti_type t, tutti_op op) {
   return tutti_reduce(c, src, dst, N, t, op, 0);
@@ -199,7 +202,7 @@ static void floating(void **state) {
   assert_int_equal(tutti_op_create_scaled(-1, &minus), TUTTI_OK);
   for (tutti_contract contract = TUTTI_CONTRACT_SAME; contract <= TUTTI_CONTRACT_EXACT;
        contract++) {
-    assert_int_equal(tutti_comm_set_contract(c, contract), TUTTI_OK);
+    assert_int_equal(comm_set_contract(c, contract), TUTTI_OK);
     for (size_t k = 0; k < sizeof calls / sizeof *calls; k++)
       for (size_t f = 0; f < sizeof real / sizeof *real; f++)
         check_reals(c, k, f, minus, contract == TUTTI_CONTRACT_EXACT);

@@ -10,11 +10,15 @@
 /* cmocka.h needs the first three headers above */
 #include <cmocka.h>
 
+#include "../../cli/configure.h"
 #include "call_of.h"
 #include "core.h"
 #include "cover.h"
+#include "lists.h"
 #include "refuse.h"
 #include "three_ranks.h"
+#include "tutti_launch.h"
+#include "tutti_plan.h"
 
 /* ---- arguments of collectives ---- */
 
@@ -68,7 +72,7 @@ static void null_pointers(void **state) {
   assert_int_equal(tutti_comm_free(NULL), TUTTI_OK);
   assert_int_equal(tutti_comm_rank(NULL), -1);
   assert_int_equal(tutti_comm_size(NULL), -1);
-  assert_int_equal(tutti_comm_helpers(NULL), -1);
+  assert_int_equal(comm_helpers(NULL), -1);
 }
 
 static void numbers(void **state) {
@@ -233,10 +237,9 @@ static void lists(void **state) {
   tutti_comm *c = comms[1];
   const tutti_type t = TUTTI_DOUBLE;
   (void)state;
-#define MANY(n, srcs, dsts, counts, type, op) \
-  tutti_allreduce_many(c, n, srcs, dsts, counts, type, op)
-  REFUSES(tutti_allreduce_many(NULL, 3, srcs, dsts, counts, t, TUTTI_SUM), TUTTI_ERR_ARG,
-          "tutti_allreduce_many: comm is NULL");
+#define MANY(n, srcs, dsts, counts, type, op) allreduce_many(c, n, srcs, dsts, counts, type, op)
+  REFUSES(allreduce_many(NULL, 3, srcs, dsts, counts, t, TUTTI_SUM), TUTTI_ERR_ARG,
+          "tutti_call_start: comm is NULL");
   REFUSES(MANY(3, NULL, dsts, counts, t, TUTTI_SUM), TUTTI_ERR_ARG, "srcs is NULL");
   REFUSES(MANY(3, srcs, NULL, counts, t, TUTTI_SUM), TUTTI_ERR_ARG, "dsts is NULL");
   REFUSES(MANY(3, srcs, dsts, NULL, t, TUTTI_SUM), TUTTI_ERR_ARG, "counts is NULL");
@@ -260,8 +263,8 @@ static void lists(void **state) {
                                    &r),
                    TUTTI_OK);
   assert_int_equal(tutti_request_free(&r), TUTTI_OK);
-  REFUSES(tutti_allreduce_many_start(c, 3, srcs, dsts, counts, t, TUTTI_SUM, NULL), TUTTI_ERR_ARG,
-          "tutti_allreduce_many_start: request is NULL");
+  REFUSES(allreduce_many_start(c, 3, srcs, dsts, counts, t, TUTTI_SUM, NULL), TUTTI_ERR_ARG,
+          "tutti_call_start: request is NULL");
   REFUSES(tutti_call_init(c,
                           CALL(ALLREDUCE, .n = 3, .srcs = NULL, .dsts = dsts, .counts = counts,
                                .type = t, .op = TUTTI_SUM),
@@ -306,16 +309,16 @@ static void others(void **state) {
   REFUSES(tutti_comm_dup(NULL, &c), TUTTI_ERR_ARG, "tutti_comm_dup|comm is NULL");
   REFUSES(tutti_comm_dup(comms[0], NULL), TUTTI_ERR_ARG, "tutti_comm_dup|out is NULL");
   REFUSES(tutti_comm_abort(NULL, ""), TUTTI_ERR_ARG, "tutti_comm_abort|comm is NULL");
-  REFUSES(tutti_comm_set_algo(NULL, ""), TUTTI_ERR_ARG, "comm is NULL");
-  REFUSES(tutti_comm_set_algo(comms[0], "rign"), TUTTI_ERR_ARG, "'rign'|did you mean");
-  REFUSES(tutti_comm_set_algo(comms[0], "fold(nonsense)"), TUTTI_ERR_ARG, "nonsense");
-  REFUSES(tutti_comm_set_algo(comms[0], "fold(ring"), TUTTI_ERR_ARG, "parenthes");
-  REFUSES(tutti_comm_set_algo(comms[0], ")("), TUTTI_ERR_ARG, "no algorithm");
-  REFUSES(tutti_comm_set_slices(comms[0], -1), TUTTI_ERR_ARG, "-1|0 to");
-  REFUSES(tutti_comm_set_slices(comms[0], INT32_MAX), TUTTI_ERR_ARG, "2147483647");
-  REFUSES(tutti_comm_set_helpers(NULL, 1), TUTTI_ERR_ARG, "comm is NULL");
-  REFUSES(tutti_comm_set_helpers(comms[0], -1), TUTTI_ERR_ARG, "-1 is not from 0 to 2");
-  REFUSES(tutti_comm_set_helpers(comms[0], 3), TUTTI_ERR_ARG, "3 is not from 0 to 2");
+  REFUSES(comm_set_algorithm(NULL, ""), TUTTI_ERR_ARG, "comm is NULL");
+  REFUSES(comm_set_algorithm(comms[0], "rign"), TUTTI_ERR_ARG, "'rign'|did you mean");
+  REFUSES(comm_set_algorithm(comms[0], "fold(nonsense)"), TUTTI_ERR_ARG, "nonsense");
+  REFUSES(comm_set_algorithm(comms[0], "fold(ring"), TUTTI_ERR_ARG, "parenthes");
+  REFUSES(comm_set_algorithm(comms[0], ")("), TUTTI_ERR_ARG, "no algorithm");
+  REFUSES(comm_set_slices(comms[0], -1), TUTTI_ERR_ARG, "-1|0 to");
+  REFUSES(comm_set_slices(comms[0], INT32_MAX), TUTTI_ERR_ARG, "2147483647");
+  REFUSES(comm_set_helpers(NULL, 1), TUTTI_ERR_ARG, "comm is NULL");
+  REFUSES(comm_set_helpers(comms[0], -1), TUTTI_ERR_ARG, "-1 is not from 0 to 2");
+  REFUSES(comm_set_helpers(comms[0], 3), TUTTI_ERR_ARG, "3 is not from 0 to 2");
   REFUSES(tutti_op_create(NULL, NULL, 1, &op), TUTTI_ERR_ARG, "fn is NULL");
   REFUSES(tutti_op_create(cover_user_op, NULL, 1, NULL), TUTTI_ERR_ARG, "op is NULL");
   REFUSES(tutti_op_free(TUTTI_SUM), TUTTI_ERR_OP, "0 is not a user-defined op");

@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "../../cli/configure.h"
 #include "algo.h"
 #include "build_comm.h"
 #include "by_name.h"
@@ -21,6 +22,7 @@
 #include "placement.h"
 #include "seconds.h"
 #include "short.h"
+#include "tutti_plan.h"
 
 enum { MOST = 12 };
 
@@ -177,7 +179,7 @@ static void leaders_speak_for_their_nodes(void **state) {
     make(&s, comms);
     snprintf(name, sizeof name, "two-level(%s,doubling)", s.layout.levels);
     for (int r = 0; r < s.ranks; r++) {
-      assert_int_equal(tutti_comm_set_algo(comms[r], name), TUTTI_OK);
+      assert_int_equal(comm_set_algorithm(comms[r], name), TUTTI_OK);
       const tt_program *p = planned(comms[r], TUTTI_ALLREDUCE, TUTTI_SUM, 0)->exec.program;
       assert_string_equal(p->sched->name, name);
       for (uint32_t i = 0; i < p->ntransfers; i++) {
@@ -220,8 +222,8 @@ static void only_what_may_is_arranged(void **state) {
   assert_int_equal(tutti_comm_from_threads(s.ranks, plain), TUTTI_OK);
   assert_int_equal(tutti_op_create(ordered, NULL, 0, &op), TUTTI_OK);
   for (int helpers = 0; helpers < 2; helpers++) {
-    assert_int_equal(tutti_comm_set_helpers(comms[1], helpers), TUTTI_OK);
-    assert_int_equal(tutti_comm_set_helpers(plain[1], helpers), TUTTI_OK);
+    assert_int_equal(comm_set_helpers(comms[1], helpers), TUTTI_OK);
+    assert_int_equal(comm_set_helpers(plain[1], helpers), TUTTI_OK);
     if (helpers) assert_int_equal(tt_chooser_model(comms[1]->plans->helped.chooser)->levels, 2);
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
       const tutti_coll coll = cases[k].coll;
@@ -230,8 +232,8 @@ static void only_what_may_is_arranged(void **state) {
       const bool arranged = cases[k].arranged && !helpers;
       const char *override =
           coll == TUTTI_ALLREDUCE && !cases[k].ordered && !helpers ? "fold(ring)" : NULL;
-      assert_int_equal(tutti_comm_set_algo(comms[1], override), TUTTI_OK);
-      assert_int_equal(tutti_comm_set_algo(plain[1], override), TUTTI_OK);
+      assert_int_equal(comm_set_algorithm(comms[1], override), TUTTI_OK);
+      assert_int_equal(comm_set_algorithm(plain[1], override), TUTTI_OK);
       const tutti_op its = cases[k].ordered ? op : TUTTI_SUM;
       const tt_plan *mine = planned(comms[1], coll, its, 4),
                     *other = planned(plain[1], coll, its, 4);
@@ -246,8 +248,8 @@ static void only_what_may_is_arranged(void **state) {
   /* a shared-memory loop goes by ranks */
   for (int i = 0; i < 2; i++) {
     tutti_comm *comm = i ? comms[0] : plain[0];
-    assert_int_equal(tutti_comm_set_helpers(comm, 0), TUTTI_OK);
-    assert_int_equal(tutti_comm_set_algo(comm, "one-shot"), TUTTI_OK);
+    assert_int_equal(comm_set_helpers(comm, 0), TUTTI_OK);
+    assert_int_equal(comm_set_algorithm(comm, "one-shot"), TUTTI_OK);
     assert_true((planned(comm, TUTTI_ALLREDUCE, TUTTI_SUM, 0)->exec.program->shape ==
                  TT_SHAPE_ONE_SHOT) == (i == 0));
   }
@@ -278,7 +280,7 @@ static void one_machine_keeps_its_loops(void **state) {
   assert_string_equal(setting->levels, "package:2 cache:2 core:2");
   assert_true(tt_chooser_model(comms[1]->plans->chooser)->link[0].alpha <= 0);
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
-    assert_int_equal(tutti_comm_set_algo(comms[1], cases[k].plan), TUTTI_OK);
+    assert_int_equal(comm_set_algorithm(comms[1], cases[k].plan), TUTTI_OK);
     const tt_program *p = planned(comms[1], TUTTI_ALLREDUCE, TUTTI_SUM, 0)->exec.program;
     assert_true((p->order != NULL) == cases[k].arranged && p->shape == cases[k].shape);
     assert_int_equal(p->sched->rank, cases[k].arranged ? 4 : 1);

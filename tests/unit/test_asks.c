@@ -10,7 +10,9 @@
 /* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
+#include "../../cli/configure.h"
 #include "tutti.h"
+#include "tutti_plan.h"
 
 static const tutti_question good = {.size = sizeof good, .ranks = 7, .type = TUTTI_FLOAT};
 
@@ -42,8 +44,8 @@ static void wrong_questions(void **state) {
   WRONG(net, "node.alpha=1us", TUTTI_ERR_ARG, "no such level");
   WRONG(topo, "node:3", TUTTI_ERR_ARG, "holds 3 ranks, not 7");
   WRONG(topo, "node", TUTTI_ERR_ARG, "character 1");
-  WRONG(algo, "rign", TUTTI_ERR_ARG, "did you mean");
-  WRONG(algo, "naive:2-1", TUTTI_ERR_ARG, "sizes such as");
+  WRONG(algorithm, "rign", TUTTI_ERR_ARG, "did you mean");
+  WRONG(algorithm, "naive:2-1", TUTTI_ERR_ARG, "sizes such as");
   WRONG(only, "rign", TUTTI_ERR_ARG, "did you mean");
   WRONG(only, "fold(group=2x2)", TUTTI_ERR_ARG, "whose product is P");
   q = good;
@@ -142,12 +144,12 @@ static void the_contract_admits(void **state) {
   (void)state;
   assert_int_equal(tutti_comm_from_threads(7, comms), TUTTI_OK);
   tutti_comm *c = comms[0];
-  assert_int_equal(tutti_comm_set_contract(NULL, TUTTI_CONTRACT_ANY), TUTTI_ERR_ARG);
-  assert_int_equal(tutti_comm_set_contract(c, (tutti_contract)5), TUTTI_ERR_ARG);
+  assert_int_equal(comm_set_contract(NULL, TUTTI_CONTRACT_ANY), TUTTI_ERR_ARG);
+  assert_int_equal(comm_set_contract(c, (tutti_contract)5), TUTTI_ERR_ARG);
   assert_non_null(strstr(tutti_error(), "unknown contract 5"));
-  assert_int_equal(tutti_comm_set_algo(c, "generalized(r=1)"), TUTTI_OK);
+  assert_int_equal(comm_set_algorithm(c, "generalized(r=1)"), TUTTI_OK);
   for (int any = 0; any < 2; any++) {
-    assert_int_equal(tutti_comm_set_contract(c, any ? TUTTI_CONTRACT_ANY : TUTTI_CONTRACT_SAME),
+    assert_int_equal(comm_set_contract(c, any ? TUTTI_CONTRACT_ANY : TUTTI_CONTRACT_SAME),
                      TUTTI_OK);
     assert_int_equal(
         tutti_comm_plan(c, TUTTI_ALLREDUCE, 99, TUTTI_FLOAT, TUTTI_SUM, plan, sizeof plan),

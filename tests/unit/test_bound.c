@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "tutti_plan.h"
 /* cmocka.h needs the four headers above */
 #include <cmocka.h>
 

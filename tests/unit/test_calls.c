@@ -30,11 +30,14 @@ static void bad_structs(void **state) {
       {{.size = sizeof(tutti_call), .coll = (tutti_coll)-1}, "coll -1 is none of tutti_coll"},
       {*CALL(REDUCE, .n = 1, .srcs = srcs, .dsts = dsts, .counts = counts), "reduce takes no list"},
       {*CALL(BROADCAST, .src = x, .dst = y, .counts = counts), "broadcast takes no counts"},
-      {*CALL(ALLGATHER, .src = x, .dst = y, .counts = counts, .code = "lossless"),
-       "no code together with counts"},
-      {*CALL(BARRIER, .code = "lossless"), "barrier takes no code"},
-      {*CALL(ALLREDUCE, .src = x, .dst = y, .count = 1, .type = TUTTI_DOUBLE, .code = "zip"),
-       "code"},
+      {*CALL(ALLGATHER, .src = x, .dst = y, .counts = counts, .compression = "lossless"),
+       "allgather with counts takes no compression"},
+      {*CALL(BARRIER, .compression = "lossless"), "barrier takes no compression"},
+      {*CALL(ALLREDUCE, .src = x, .dst = y, .count = 1, .type = TUTTI_DOUBLE, .compression = "zip"),
+       "expected 'lossless'"},
+      {*CALL(ALLREDUCE, .src = x, .dst = y, .count = 1, .type = TUTTI_DOUBLE, .algorithm = "rign"),
+       "call->algorithm|did you mean"},
+      {*CALL(BARRIER, .algorithm = "ring"), "barrier takes no algorithm"},
       {*CALL(ALLREDUCE, .dst = y, .count = 1, .type = TUTTI_DOUBLE), "src is NULL"},
       {*CALL(BROADCAST, .src = x, .dst = y, .count = 1, .type = TUTTI_DOUBLE, .root = 3),
        "root 3 is not"},
@@ -56,9 +59,9 @@ static void bad_structs(void **state) {
   REFUSES(tutti_call_on_stream(
               c, CALL(ALLREDUCE, .n = 1, .srcs = srcs, .dsts = dsts, .counts = counts)),
           TUTTI_ERR_ARG, "takes no list");
-  REFUSES(
-      tutti_call_on_stream(c, CALL(ALLREDUCE, .src = x, .dst = y, .count = 1, .code = "lossless")),
-      TUTTI_ERR_ARG, "takes no code");
+  REFUSES(tutti_call_on_stream(
+              c, CALL(ALLREDUCE, .src = x, .dst = y, .count = 1, .compression = "lossless")),
+          TUTTI_ERR_ARG, "takes no compression");
   /* fields that a collective does not have */
   assert_int_equal(tutti_call_init(c,
                                    CALL(ALLGATHER, .src = x, .dst = y, .count = 1,

@@ -13,6 +13,7 @@
 
 #include "cost.h"
 #include "names.h"
+#include "tutti_plan.h"
 
 static const double alpha = 3e-5, beta = 1e-8, bytes = 1e6;
 

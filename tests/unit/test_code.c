@@ -18,6 +18,7 @@
 
 #include "code.h"
 #include "cover.h"
+#include "tutti_plan.h"
 
 static uint64_t state;
 static uint64_t any(void) {

@@ -13,6 +13,7 @@
 #include "candidates.h"
 #include "engine.h"
 #include "names.h"
+#include "tutti_plan.h"
 
 static const char same[] = "gamma=0.05ns,alpha=1us,delay=2us,beta=200Gbit/s";
 static const char busy[] = "processor=1us,alpha=0.2us,delay=1.5us,gamma=0.2ns,beta=100Gbit/s";

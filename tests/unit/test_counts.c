@@ -13,6 +13,7 @@
 #include "algo_group.h"
 #include "by_name.h"
 #include "names.h"
+#include "tutti_plan.h"
 
 static tutti_report proven(const char *name, int P) {
   tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = P, .in_place = P % 2};

@@ -17,6 +17,7 @@
 #include "cover.h"
 #include "job_look.h"
 #include "process_state.h"
+#include "tutti_launch.h"
 #include "tutti_plan.h"
 
 enum { RANKS = 4, ROUNDS = 400 };

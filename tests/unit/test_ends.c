@@ -18,10 +18,14 @@
 /* cmocka.h needs some of the headers above */
 #include <cmocka.h>
 
+#include "../../cli/configure.h"
 #include "call_of.h"
 #include "cover.h"
+#include "lists.h"
 #include "refuse.h"
 #include "seconds.h"
+#include "tutti_launch.h"
+#include "tutti_plan.h"
 
 static int everything_is_refused(tutti_comm *c, tutti_request *idle, const char *words) {
   double x[4] = {0}, y[4];
@@ -36,7 +40,7 @@ static int everything_is_refused(tutti_comm *c, tutti_request *idle, const char 
   int done;
   const tutti_status no = TUTTI_ERR_STATE;
   return BAD(tutti_allreduce(c, x, y, 4, TUTTI_DOUBLE, TUTTI_SUM), no, words) +
-         BAD(tutti_allreduce_many(c, 0, NULL, NULL, NULL, TUTTI_DOUBLE, TUTTI_SUM), no, words) +
+         BAD(allreduce_many(c, 0, NULL, NULL, NULL, TUTTI_DOUBLE, TUTTI_SUM), no, words) +
          BAD(tutti_send(c, x, 1, TUTTI_DOUBLE, 0), no, words) +
          BAD(tutti_recv(c, x, 1, TUTTI_DOUBLE, 0), no, words) + BAD(tutti_barrier(c), no, words) +
          BAD(tutti_barrier_start(c, &r), no, words) +
@@ -48,16 +52,15 @@ static int everything_is_refused(tutti_comm *c, tutti_request *idle, const char 
          BAD(tutti_comm_split(c, 0, 0, &out), no, words) +
          BAD(tutti_comm_from_env(&out), no, words) +
          BAD(tutti_comm_from_threads(1, &out), no, words) +
-         BAD(tutti_comm_set_algo(c, 0), no, words) + BAD(tutti_comm_set_helpers(c, 0), no, words) +
-         BAD(tutti_comm_set_slices(c, 1), no, words) +
-         BAD(tutti_mem_alloc(c, 8, &memory), no, words) + BAD(tutti_mem_free(c, x), no, words) +
-         BAD(tutti_finalize(), no, words) +
+         BAD(comm_set_algorithm(c, 0), no, words) + BAD(comm_set_helpers(c, 0), no, words) +
+         BAD(comm_set_slices(c, 1), no, words) + BAD(tutti_mem_alloc(c, 8, &memory), no, words) +
+         BAD(tutti_mem_free(c, x), no, words) + BAD(tutti_finalize(), no, words) +
          BAD(tutti_op_create(cover_user_op, NULL, 1, &op), no, words) +
          BAD(tutti_op_create_scaled(2, &op), no, words) +
          BAD(tutti_op_free(TUTTI_OP_USER), no, words) + BAD(tutti_job_create(1, &job), no, words) +
          BAD(tutti_comm_plan(c, TUTTI_REDUCE, 1, TUTTI_INT8, TUTTI_SUM, name, 80), no, words) +
          BAD(tutti_comm_measure(c, TUTTI_BARRIER, 1, TUTTI_INT8, TUTTI_SUM, NULL), no, words) +
-         BAD(tutti_comm_set_measure(c, 1), no, words) + BAD(tutti_wisdom_forget(), no, words) +
+         BAD(comm_set_measure(c, 1), no, words) + BAD(tutti_wisdom_forget(), no, words) +
          BAD(tutti_wisdom_import(""), no, words) + BAD(tutti_wisdom_export(&text), no, words) +
          BAD(tutti_wisdom_here(1, name, 80), no, words) +
          BAD(tutti_wisdom_save("/none/none"), no, words) +

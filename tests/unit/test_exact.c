@@ -11,11 +11,13 @@
 
 #include <cmocka.h>
 
+#include "../../cli/configure.h"
 #include "cover.h"
 #include "seconds.h"
 #include "short.h"
 #include "sums.h"
 #include "superacc.h"
+#include "tutti_plan.h"
 
 enum { MOST = 9, WORDS = TT_BLOCK * TT_EXACT_WORDS };
 
@@ -160,7 +162,7 @@ static void play(int P, sum_scene *scene, tutti_contract contract) {
   bool well = true;
   assert_int_equal(tutti_comm_from_threads(P, comms), TUTTI_OK);
   for (int r = 0; r < P; r++) {
-    assert_int_equal(tutti_comm_set_contract(comms[r], contract), TUTTI_OK);
+    assert_int_equal(comm_set_contract(comms[r], contract), TUTTI_OK);
     ranks[r] = (rank){.comm = comms[r], .play = scene};
     assert_int_equal(pthread_create(&ranks[r].thread, NULL, live, &ranks[r]), 0);
   }
@@ -212,7 +214,7 @@ static bool other_blocks(tutti_comm *c) {
 /* The same if the ranks' contracts differ. */
 static bool other_contracts(tutti_comm *c) {
   float x[4] = {1, 2, 3, 4};
-  if (tutti_comm_rank(c)) tutti_comm_set_contract(c, TUTTI_CONTRACT_SAME);
+  if (tutti_comm_rank(c)) comm_set_contract(c, TUTTI_CONTRACT_SAME);
   return tutti_allreduce(c, x, x, 4, TUTTI_FLOAT, TUTTI_SUM) == TUTTI_ERR_MISMATCH;
 }
 
@@ -238,9 +240,9 @@ static void refusals(void **state) {
   char plan[200], *text;
   assert_int_equal(tutti_comm_from_threads(1, &c), TUTTI_OK);
   assert_int_equal(tutti_op_create(user_op, NULL, 1, &op), TUTTI_OK);
-  assert_int_equal(tutti_comm_set_contract(c, (tutti_contract)4), TUTTI_ERR_ARG);
-  assert_non_null(strstr(tutti_error(), "unknown contract 4"));
-  assert_int_equal(tutti_comm_set_contract(c, TUTTI_CONTRACT_EXACT), TUTTI_OK);
+  assert_int_equal(comm_set_contract(c, (tutti_contract)9), TUTTI_ERR_ARG);
+  assert_non_null(strstr(tutti_error(), "unknown contract 9"));
+  assert_int_equal(comm_set_contract(c, TUTTI_CONTRACT_EXACT), TUTTI_OK);
   assert_int_equal(tutti_allreduce(c, &x, &x, 1, TUTTI_DOUBLE, TUTTI_PROD), TUTTI_ERR_UNSUPPORTED);
   assert_non_null(strstr(tutti_error(), "no products"));
   assert_int_equal(tutti_allreduce(c, &x, &x, 1, TUTTI_DOUBLE, op), TUTTI_ERR_UNSUPPORTED);

@@ -15,6 +15,7 @@
 #include "process_state.h"
 #include "shm_ctrl.h"
 #include "tutti.h"
+#include "tutti_launch.h"
 
 static useconds_t slept_us;
 int usleep(useconds_t us) { /* overrides usleep, for the library, too */

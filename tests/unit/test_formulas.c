@@ -14,6 +14,7 @@
 #include "by_name.h"
 #include "names.h"
 #include "short.h"
+#include "tutti_plan.h"
 
 static tutti_report proven_for(tutti_coll coll, const char *name, int P, int root) {
   tt_ask ask = {.coll = coll, .ranks = P, .root = root, .in_place = P % 2};

@@ -20,6 +20,7 @@
 #include "names.h"
 #include "seconds.h"
 #include "tutti.h"
+#include "tutti_plan.h"
 
 enum { CAPACITY = 1 << 16 };
 

@@ -16,6 +16,7 @@
 #include "gpu_play.h"
 #include "kernel.h"
 #include "kernel_reference.h"
+#include "tutti_plan.h"
 
 GPU_TEST_CASE
 enum {

@@ -16,6 +16,7 @@
 #include "names.h"
 #include "placement.h"
 #include "short.h"
+#include "tutti_plan.h"
 
 enum { MOST = 36 };
 

@@ -19,6 +19,7 @@
 #include "kernel_bits.h"
 #include "kernel_reference.h"
 #include "kernel_set.h"
+#include "tutti_plan.h"
 
 enum { MOST_INPUTS = 33, MOST_COUNT = 4097, WIDEST = 16, GUARD = 64 };
 

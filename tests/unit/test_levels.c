@@ -11,6 +11,7 @@
 
 #include "names.h"
 #include "topo_tree.h"
+#include "tutti_plan.h"
 
 static tutti_report proven(const char *name, int P) {
   tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = P, .in_place = P % 2};

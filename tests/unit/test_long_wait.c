@@ -13,6 +13,7 @@
 
 #include "core.h"
 #include "long_wait.h"
+#include "tutti_launch.h"
 #include "tutti_plan.h"
 
 static int warnings;

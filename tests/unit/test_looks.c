@@ -22,6 +22,7 @@
 /* cmocka.h needs some of the headers above */
 #include <cmocka.h>
 
+#include "../../cli/configure.h"
 #include "comm.h"
 #include "flight.h"
 #include "interleave.h"
@@ -341,7 +342,7 @@ static void meet_all(void) {
   wire_time_wakes = played.event == LATE || played.event >= DEATH;
   for (int r = 0; r < played.ranks; r++) {
     ranks[r].comm = comms[r];
-    assert_int_equal(tutti_comm_set_algo(comms[r], played.plan), TUTTI_OK);
+    assert_int_equal(comm_set_algorithm(comms[r], played.plan), TUTTI_OK);
     comms[r]->wire->piece = played.way == WIDE ? 4 * PIECE : PIECE;
     wire_slow(comms[r]->wire);
     comms[r]->load.crowded = true; /* waiting ranks do not spin */

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "meet_peers_play.h"
+#include "tutti_launch.h"
 #include "tutti_plan.h"
 
 /* ---- a store ---- */

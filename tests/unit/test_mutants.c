@@ -11,6 +11,7 @@
 
 #include "names.h"
 #include "simulate.h"
+#include "tutti_plan.h"
 
 enum { ORDERS = 6 };
 

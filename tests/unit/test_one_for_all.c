@@ -16,6 +16,7 @@
 #include "chooser_of.h"
 #include "names.h"
 #include "sim.h"
+#include "tutti_plan.h"
 
 #define LINK "alpha=1us,beta=10Gbit/s,gamma=0"
 

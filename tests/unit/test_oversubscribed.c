@@ -9,6 +9,7 @@
 
 #include "cost.h"
 #include "names.h"
+#include "tutti_plan.h"
 
 static tt_breakdown terms_of(const char *name, tt_sched *const *all, const tt_cost_model *profile,
                              double bytes) {

@@ -12,6 +12,7 @@
 #include "by_name.h"
 #include "choose.h"
 #include "names.h"
+#include "tutti_plan.h"
 static const double alpha = 3e-5, beta = 1e-8, gamma_ = 2e-10;
 
 static tt_cost_model flat(int P) {

@@ -20,6 +20,7 @@
 #include "choose.h"
 #include "names.h"
 #include "short.h"
+#include "tutti_plan.h"
 
 static bool full(void) {
   return getenv("TUTTI_PROVE") != NULL;

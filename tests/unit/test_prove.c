@@ -13,6 +13,7 @@
 #include "names.h"
 #include "prove.h"
 #include "short.h"
+#include "tutti_plan.h"
 
 static bool thorough(void) {
   return getenv("TUTTI_TEST_ALL") != NULL;

@@ -11,10 +11,12 @@
 /* cmocka.h needs the headers above */
 #include <cmocka.h>
 
+#include "../../cli/configure.h"
 #include "build_comm.h"
 #include "by_name.h"
 #include "names.h"
 #include "pass_time.h"
+#include "tutti_plan.h"
 
 /* The ranks that work in place in the prover's input, as bits. */
 static unsigned asked[8];
@@ -259,7 +261,7 @@ static void plans_say_how_they_are_proven(void **state) {
   (void)state;
   assert_int_equal(tutti_comm_from_threads(RANKS, comms), TUTTI_OK);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    assert_int_equal(tutti_comm_set_algo(comms[0], cases[i].algo), TUTTI_OK);
+    assert_int_equal(comm_set_algorithm(comms[0], cases[i].algo), TUTTI_OK);
     assert_int_equal(
         tutti_comm_plan(comms[0], TUTTI_ALLREDUCE, 9, TUTTI_INT32, TUTTI_SUM, plan, sizeof plan),
         TUTTI_OK);

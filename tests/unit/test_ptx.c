@@ -19,6 +19,7 @@
 #include <cmocka.h>
 
 #include "../../gpu/gpu.h"
+#include "tutti_plan.h"
 
 enum { LABELS = 1000 };
 

@@ -11,6 +11,7 @@
 
 #include "algo.h"
 #include "prove.h"
+#include "tutti_plan.h"
 
 static const struct {
   const char *text, *witness; /* NULL: it is valid */

@@ -11,6 +11,7 @@
 
 #include "cost.h"
 #include "names.h"
+#include "tutti_plan.h"
 
 static const struct entry {
   int ranks, rounds, sends, stories, least;

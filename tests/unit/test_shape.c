@@ -6,10 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "tutti_plan.h"
 /* cmocka.h needs the four headers above */
 #include <cmocka.h>
 #include <pthread.h>
 
+#include "../../cli/configure.h"
 #include "algo.h"
 #include "comm.h"
 #include "engine.h"
@@ -172,7 +174,7 @@ static void compare(tutti_comm **fast, tutti_comm **plain, rank_run *loop, rank_
                     const rank_run *what) {
   const size_t bytes =
       what->count * tutti_type_size(what->type) * (tt_coll_owned(what->coll) ? RANKS : 1);
-  for (int r = 0; r < RANKS; r++) plain[r]->settings.generic = true;
+  for (int r = 0; r < RANKS; r++) plain[r]->settings.plain.generic = true;
   run_all(fast, loop, what);
   run_all(plain, generic, what);
   for (int r = 0; r < RANKS; r++) {
@@ -187,8 +189,8 @@ static void all_types_and_ops(const char *algo, tutti_coll coll) {
   assert_int_equal(tutti_comm_from_threads(RANKS, fast), TUTTI_OK);
   assert_int_equal(tutti_comm_from_threads(RANKS, plain), TUTTI_OK);
   for (int r = 0; r < RANKS; r++) {
-    tutti_comm_set_algo(fast[r], algo);
-    tutti_comm_set_algo(plain[r], algo);
+    comm_set_algorithm(fast[r], algo);
+    comm_set_algorithm(plain[r], algo);
     for (int k = 0; k < 2; k++) {
       rank_run *run = k ? &loop[r] : &generic[r];
       run->in = malloc((size_t)MOST * 16);

@@ -12,6 +12,7 @@
 
 #include "by_name.h"
 #include "candidates.h"
+#include "tutti_plan.h"
 
 enum { P = 32 };
 static const char levels[] = "package:2 numa:2 cache:2 core:4";

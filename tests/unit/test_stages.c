@@ -13,6 +13,7 @@
 #include "choose.h"
 #include "engine.h"
 #include "names.h"
+#include "tutti_plan.h"
 
 static const char *entry(int i) {
   return tutti_algo_name(i, NULL);

@@ -17,10 +17,12 @@
 /* cmocka.h needs the headers above */
 #include <cmocka.h>
 
+#include "../../cli/configure.h"
 #include "algo.h"
 #include "by_name.h"
 #include "call_of.h"
 #include "cover.h"
+#include "lists.h"
 #include "tutti.h"
 
 enum { RANKS = 3, STARVED = 1, MOST = 1 << 16, FIRST = 60, SECONDS = 300 };
@@ -72,7 +74,7 @@ static tutti_status lists(tutti_comm *c, vectors *v, size_t n) {
   const size_t counts[] = {n / 4, n / 4, n - 2 * (n / 4)};
   const void *srcs[] = {v->in, v->in + n / 4, v->in + n / 2};
   void *dsts[] = {v->out, v->out + n / 4, v->out + n / 2};
-  return tutti_allreduce_many(c, 3, srcs, dsts, counts, TUTTI_DOUBLE, TUTTI_SUM);
+  return allreduce_many(c, 3, srcs, dsts, counts, TUTTI_DOUBLE, TUTTI_SUM);
 }
 static tutti_status started(tutti_comm *c, vectors *v, size_t n) {
   tutti_request *r;
@@ -112,7 +114,7 @@ static tutti_status ring(tutti_comm *c, vectors *v, size_t n) {
   return status;
 }
 static tutti_status measured(tutti_comm *c, vectors *v, size_t n) {
-  tutti_status status = tutti_comm_set_measure(c, 1);
+  tutti_status status = comm_set_measure(c, 1);
   return status ? status : allreduce(c, v, n);
 }
 
@@ -203,8 +205,8 @@ static bool play(const struct row *row, long n, bool *failed) {
     all[r].row = row;
     all[r].comm = comms[r];
     all[r].left = n;
-    assert_int_equal(tutti_comm_set_algo(comms[r], row->algo), TUTTI_OK);
-    assert_int_equal(tutti_comm_set_contract(comms[r], row->contract), TUTTI_OK);
+    assert_int_equal(comm_set_algorithm(comms[r], row->algo), TUTTI_OK);
+    assert_int_equal(comm_set_contract(comms[r], row->contract), TUTTI_OK);
     assert_int_equal(pthread_create(&threads[r], NULL, live, &all[r]), 0);
   }
   for (int r = 0; r < RANKS; r++) pthread_join(threads[r], NULL);

@@ -16,7 +16,9 @@
 /* cmocka.h needs some of the headers above */
 #include <cmocka.h>
 
+#include "../../cli/configure.h"
 #include "tutti.h"
+#include "tutti_plan.h"
 
 enum { COUNT = 5000, CALLS = 7 };
 
@@ -71,7 +73,7 @@ static int late(tutti_comm *comm) {
   static const size_t counts[] = {4, 1 << 15, 1 << 15};
   int bad = 0;
   for (int i = 0; i < 3; i++) {
-    bad += i == 2 && tutti_comm_set_algo(comm, "fold(ring)");
+    bad += i == 2 && comm_set_algorithm(comm, "fold(ring)");
     bad += tutti_barrier(comm) != TUTTI_OK;
     if (tutti_comm_rank(comm) == 1) usleep(250000);
     bad += tutti_allreduce(comm, x, y, counts[i], TUTTI_DOUBLE, TUTTI_SUM) != TUTTI_OK;
@@ -91,17 +93,38 @@ static int play(const char *what) {
 
 /* ---- threads ---- */
 
+/* One call has a tag; the communicator gets a name. */
+static int tagged(tutti_comm *comm) {
+  int x = 1;
+  const tutti_config config = {.size = sizeof config, .name = "three \"ranks\""};
+  const tutti_call call = {.size = sizeof call,
+                           .coll = TUTTI_BROADCAST,
+                           .src = &x,
+                           .dst = &x,
+                           .count = 1,
+                           .type = TUTTI_INT32,
+                           .tag = "layer \"3\""};
+  tutti_request *r;
+  return tutti_comm_configure(comm, &config) || tutti_call_start(comm, &call, &r) ||
+         tutti_request_wait(&r);
+}
+
+static void *tagged_rank_of(void *comm) {
+  const intptr_t bad = tagged(comm) || tutti_comm_free(comm);
+  return (void *)bad;
+}
+
 static void *rank_of(void *comm) {
   const intptr_t bad = sums(comm) || tutti_comm_free(comm);
   return (void *)bad;
 }
 
-static int threads(int n) {
+static int threads(int n, void *(*run)(void *)) {
   tutti_comm *comms[8];
   pthread_t threads_of[8];
   int bad = tutti_comm_from_threads(n, comms) != TUTTI_OK;
   for (int i = 0; !bad && i < n; i++)
-    bad = pthread_create(&threads_of[i], NULL, rank_of, comms[i]) != 0;
+    bad = pthread_create(&threads_of[i], NULL, run, comms[i]) != 0;
   for (int i = 0; !bad && i < n; i++) {
     void *failed = NULL;
     bad = pthread_join(threads_of[i], &failed) != 0 || failed;
@@ -158,7 +181,7 @@ static int tear_down(void **state) {
 
 static void a_lane_per_rank(void **state) {
   (void)state;
-  assert_int_equal(threads(3), 0);
+  assert_int_equal(threads(3, rank_of), 0);
   read_file();
   assert_int_equal(count("\"cat\":\"call\""), 3 * CALLS);
   assert_int_equal(count("\"ph\":\"b\""), 3 * CALLS);
@@ -174,10 +197,19 @@ static void a_lane_per_rank(void **state) {
   assert_int_equal(warnings, 0);
 }
 
+static void tags_and_names(void **state) {
+  (void)state;
+  assert_int_equal(threads(3, tagged_rank_of), 0);
+  read_file();
+  assert_int_equal(count("\"tag\":\"layer ?3?\""), 3 * 2);
+  assert_true(count("broadcast 4 B, layer ?3?") >= 3);
+  assert_int_equal(count("of three ?ranks?"), 3);
+}
+
 static void later_communicators_add(void **state) {
   (void)state;
-  assert_int_equal(threads(2), 0);
-  assert_int_equal(threads(3), 0);
+  assert_int_equal(threads(2, rank_of), 0);
+  assert_int_equal(threads(3, rank_of), 0);
   read_file();
   assert_int_equal(count("\"cat\":\"call\""), 5 * CALLS);
   assert_int_equal(count("tutti_trace"), 1);
@@ -187,7 +219,7 @@ static void later_communicators_add(void **state) {
 static void a_full_tape_says_so(void **state) {
   (void)state;
   setenv("TUTTI_TRACE_EVENTS", "16", 1);
-  assert_int_equal(threads(2), 0);
+  assert_int_equal(threads(2, rank_of), 0);
   read_file();
   assert_int_equal(count("\"events\":16,\"dropped\":"), 2);
   assert_int_equal(count("\"events\":16,\"dropped\":0"), 0);
@@ -197,13 +229,13 @@ static void a_full_tape_says_so(void **state) {
 /* The incomplete line of a killed rank is removed, and later events are appended to the file. */
 static void half_a_line_is_cut_off(void **state) {
   (void)state;
-  assert_int_equal(threads(2), 0);
+  assert_int_equal(threads(2, rank_of), 0);
   read_file();
   const int before = count("\n") - 2;
   struct stat s;
   assert_int_equal(stat(path, &s), 0);
   assert_int_equal(truncate(path, s.st_size - 40), 0);
-  assert_int_equal(threads(2), 0);
+  assert_int_equal(threads(2, rank_of), 0);
   read_file();
   assert_int_equal(count("tutti_trace"), 1);
   assert_int_equal(count("\n") - 2 >= before - 1, 1);
@@ -218,7 +250,7 @@ static void no_trace_is_left_alone(void **state) {
   assert_non_null(f);
   fputs("my thesis\n", f);
   fclose(f);
-  assert_int_equal(threads(2), 0);
+  assert_int_equal(threads(2, rank_of), 0);
   read_file();
   assert_string_equal(text, "my thesis\n");
   assert_int_equal(warnings, 1);
@@ -228,7 +260,7 @@ static void no_trace_is_left_alone(void **state) {
 static void a_folder_is_no_file(void **state) {
   (void)state;
   assert_int_equal(mkdir(path, 0700), 0);
-  assert_int_equal(threads(2), 0);
+  assert_int_equal(threads(2, rank_of), 0);
   assert_int_equal(warnings, 0); /* one per process */
 }
 
@@ -236,6 +268,7 @@ int main(int argc, char **argv) {
   if (argc > 1) return play(argv[1]);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(a_lane_per_rank, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(tags_and_names, set_up, tear_down),
       cmocka_unit_test_setup_teardown(later_communicators_add, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_full_tape_says_so, set_up, tear_down),
       cmocka_unit_test_setup_teardown(half_a_line_is_cut_off, set_up, tear_down),

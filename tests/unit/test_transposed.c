@@ -12,6 +12,7 @@
 #include "candidates.h"
 #include "engine.h"
 #include "names.h"
+#include "tutti_plan.h"
 
 /* For these sizes: the maximum number of messages that a core sends, rounds between domains, and blocks of the
  * vector. */

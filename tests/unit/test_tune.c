@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "../cli/tune.h"
+#include "tutti_plan.h"
 
 enum { MOST = 8 };
 

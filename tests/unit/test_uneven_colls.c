@@ -16,6 +16,7 @@
 #include "order_sample.h"
 #include "seconds.h"
 #include "traded.h"
+#include "tutti_plan.h"
 
 static const tutti_coll colls[] = {TUTTI_ALLREDUCE, TUTTI_REDUCE_SCATTER, TUTTI_ALLGATHER,
                                    TUTTI_BROADCAST, TUTTI_REDUCE,         TUTTI_BARRIER};

@@ -14,6 +14,7 @@
 #include "cover.h"
 #include "engine.h"
 #include "refuse.h"
+#include "tutti_plan.h"
 
 #define HEAD "tutti-wisdom 1, tutti 0.2.0\n"
 #define ON   "on 8f3c21aa: 7 processes share memory, 3.5 to a core; 2 cores of this\n"

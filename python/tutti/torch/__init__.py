@@ -105,7 +105,7 @@ def _create(store: Any, rank: int, size: int, timeout: Any) -> Any:
     comm = _launch.take(rank, size)
     if comm is None:
         return _c10d.create(store, rank, size, timeout)
-    comm.set_timeout(timeout.total_seconds())
+    comm.configure(timeout=timeout.total_seconds())
     return _c10d.adopt(comm._handle, store, timeout)
 
 

@@ -134,7 +134,7 @@ class Mail:
 
     def set_timeout(self, seconds: float) -> None:
         with self._lock:
-            self._comm.set_timeout(seconds)
+            self._comm.configure(timeout=seconds)
 
     def _add(self, line: list[Message], message: Message) -> Message:
         with self._lock:

@@ -137,8 +137,8 @@ class Group(GroupBase):
 
     def set_timeout(self, timeout: datetime.timedelta) -> None:
         self.limit = timeout.total_seconds()
-        self._mine().set_timeout(self.limit)
-        self.mail.set_timeout(self.limit)
+        self._mine().configure(timeout=self.limit)
+        self.mail.configure(timeout=self.limit)
 
     def abort(self) -> None:
         self.give_up("its process group was aborted")
@@ -413,7 +413,7 @@ def _read(store: Store, key: str, seconds: float) -> bytes:
 
 
 def _born(comm: tutti.Comm, store: Store, timeout: datetime.timedelta) -> Group:
-    comm.set_timeout(timeout.total_seconds())
+    comm.configure(timeout=timeout.total_seconds())
     group = Group(comm, store, timeout.total_seconds())
     _GROUPS.append(group)
     return group

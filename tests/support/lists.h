@@ -1,0 +1,22 @@
+/* lists.h - lists of buffers (tutti_call.h) as two functions.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef LISTS_H
+#define LISTS_H
+
+#include "tutti.h"
+
+static inline tutti_status allreduce_many_start(tutti_comm *comm, size_t n, const void *const *srcs, void *const *dsts,
+                                                const size_t *counts, tutti_type type, tutti_op op,
+                                                tutti_request **request) {
+  const tutti_call call = {.size = sizeof call, .coll = TUTTI_ALLREDUCE, .type = type, .op = op, .counts = counts, .n = n, .srcs = srcs, .dsts = dsts};
+  return tutti_call_start(comm, &call, request);
+}
+
+static inline tutti_status allreduce_many(tutti_comm *comm, size_t n, const void *const *srcs, void *const *dsts,
+                                          const size_t *counts, tutti_type type, tutti_op op) {
+  tutti_request *request;
+  const tutti_status status = allreduce_many_start(comm, n, srcs, dsts, counts, type, op, &request);
+  return status ? status : tutti_request_wait(&request);
+}
+
+#endif
