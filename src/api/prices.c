@@ -444,7 +444,7 @@ tutti_status tutti_profile_text(char **text) {
   char path[400];
   tt_profile_here(&profile);
   tt_text_add(&t,
-              "# What prices are made of here. Profile: %s.\n# TUTTI_PROFILE=FILE reads this.\n",
+              "# The parameters of the cost model. Profile: %s.\n# TUTTI_PROFILE=FILE reads this.\n",
               tt_profile_path(path, sizeof path));
   tt_profile_print(&t, &profile);
   return tt_text_hand_over(&t, text);
