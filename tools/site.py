@@ -41,7 +41,7 @@ NAVIGATION = [
     ("When it fails", [("Troubleshooting", "troubleshooting.md"), ("Reliability", "reliability.md"), ("Security", "security.md"),
                        ("Testing", "testing.md")]),
     ("Reference", [("Commands", "reference/commands.md"), ("Variables", "reference/variables.md"),
-                   ("Parameters of a profile", "reference/profile.md"), ("C API", "reference/c-api.md"), ("C API by Doxygen", "api/index.html"),
+                   ("Parameters of a profile", "reference/profile.md"), ("PyTorch operations", "reference/torch-support.md"), ("C API", "reference/c-api.md"), ("C API by Doxygen", "api/index.html"),
                    ("Schedules as text", "schedules.md"), ("Versions", "versions.md"), ("What is supported", "support.md"), ("Limitations", "limits.md"), ("Glossary", "glossary.md")]),
     ("Background", [("Benchmarks", "bench/README.md"), ("Shared memory", "shared-memory.md"), ("Papers", "papers.md"),
                     ("Simulation", "simulation.md"), ("Its tables", "sim/tables.md"), ("Scale", "scale.md"), ("Result tables", "bench/tables.md"),

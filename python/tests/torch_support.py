@@ -1,4 +1,4 @@
-"""Calls each operation with each type, and compares the results with the table of supported types in docs/reference/torch-support.md.
+"""Calls each operation with each type, and compares the results with docs/reference/torch-support.md.
 
     tutti run -n 2 python3 torch_support.py docs/reference/torch-support.md [--write]
 
