@@ -237,5 +237,5 @@ static int run(int argc, char **argv) {
   return which == 2 ? check(what, &o) : draw(what, &o);
 }
 
-const cli_command cmd_plan = {"plan", "list, show, prove, draw and price schedules", usage, run,
+const cli_command cmd_plan = {"plan", "list, show, prove, draw and estimate schedules", usage, run,
                               false};

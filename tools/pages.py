@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""pages.py - writes the pages that are made from the command's help and the header: docs/reference/, docs/man/tutti-*.1,
-tutti_*.3; and profiles/.
+"""pages.py - writes the pages that are made from the command's help and the header: docs/reference/, docs/man/tutti.1,
+tutti-*.1, tutti_*.3; and profiles/.
 
 Usage      tools/pages.py [--build build] [--check | --pictures]      (make pages, make pictures)
            --check: changes nothing; exit status 1 and a line for each page that differs.
@@ -129,6 +129,19 @@ def man(say, name, summary, version):
     return "\n".join(out + [".SH SEE ALSO", ".BR tutti (1),", ".BR tutti (3)"]) + "\n"
 
 
+def main_man(say, version):
+    """The man page of the command itself: the list of `tutti help`."""
+    title, _, listed = say(["help"]).partition("\n")
+    out = ['.\\" tutti.1 - made of `tutti help` by make pages. SPDX-License-Identifier: BSD-3-Clause',
+           '.TH TUTTI 1 "" "tutti %s" "User commands"' % version, ".SH NAME", "tutti \\- " + roff(title.partition(" - ")[2]),
+           ".SH SYNOPSIS", ".B tutti", ".I COMMAND", "[options]", ".SH DESCRIPTION"]
+    for name, summary in re.findall(r"^  ([a-z-]+) +(\S.*(?:\n {8,}\S.*)*)", listed, re.M):
+        text = roff(re.sub(r"\s+", " ", summary))
+        out += [".TP", ".B " + roff("tutti " + name)] + [text + ("." if name in ("help", "--version") else "; see")]
+        out += [] if name in ("help", "--version") else [".BR tutti\\-%s (1)." % name]
+    return "\n".join(out + [".SH SEE ALSO", ".BR tutti (3)"]) + "\n"
+
+
 def profiles(say):
     """Yields path and text of each profile of a machine."""
     for machine, nodes in MACHINES.items():
@@ -146,6 +159,7 @@ def pages(say):
         with open(os.path.join(ROOT, path)) as f:
             above = f.read().split(MARK)[0]
         yield path, above + MARK + "\n" + made(say).rstrip() + "\n"
+    yield "docs/man/tutti.1", main_man(say, version)
     for name, summary in list_of_commands(say):
         yield "docs/man/tutti-%s.1" % name, man(say, name, summary, version)
     for name, text in api_page.manuals(ROOT, roff, version):

@@ -275,7 +275,7 @@ static tutti_status register_tensors(tutti_buckets *b, const tutti_tensor *tenso
   if (!made || (floats && !b->residual))
     return tt_fail(TUTTI_ERR_MEMORY, "%s: out of memory for %zu tensors", WHO, b->n);
   b->bytes = b->config.bytes ? b->config.bytes : bucket_bytes(b->comm, total);
-  return b->bytes ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "%s: out of memory for prices", WHO);
+  return b->bytes ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "%s: out of memory for estimates", WHO);
 }
 
 /* ---- creating and freeing ---- */

@@ -114,7 +114,7 @@ tutti_status tt_figures_known(const tt_profile *m, const tt_cost_model *p) {
       known |= strcmp(p->tree.level[l].name, m->level[i].name) == 0;
     if (!known)
       return tt_fail(TUTTI_ERR_ARG,
-                     "there are figures for the level '%s', and the topology has no such level",
+                     "there are parameters for the level '%s', and the topology has no such level",
                      m->level[i].name);
   }
   return tt_hosts_known(m, p);

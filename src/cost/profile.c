@@ -331,8 +331,8 @@ static tutti_status find_host(const reader *r, tt_profile *m, const char *dot, s
   tt_host_figures x;
   *f = find_figure(of_level, OF_LEVEL, dot + 1, length - (size_t)(dot + 1 - r->at));
   if (!*f || (*f)->kind == BYTES || (*f)->kind == MANY || (*f)->kind == YES)
-    return profile_error(r, dot + 1,
-                         "a figure of a host: alpha, delay, gap, beta, processor, again or ports");
+    return profile_error(
+        r, dot + 1, "a parameter of a host: alpha, delay, gap, beta, processor, again or ports");
   const char *wrong = read_hosts(who, (size_t)(dot - who), &x);
   if (wrong) return profile_error(r, who, wrong);
   int i = 0;
@@ -348,7 +348,7 @@ static tutti_status find_host(const reader *r, tt_profile *m, const char *dot, s
                has->first, has->last);
     return profile_error(r, who, other);
   }
-  if (i == TT_NAMED_HOSTS) return profile_error(r, who, "figures of at most 16 hosts or ranges");
+  if (i == TT_NAMED_HOSTS) return profile_error(r, who, "parameters of at most 16 hosts or ranges");
   if (i == m->hosts) m->host[m->hosts++] = x;
   *of = &m->host[i].is;
   return TUTTI_OK;
@@ -402,13 +402,12 @@ static tutti_status read_machine_entry(reader *r, tt_profile *m) {
   }
   const bool profile = key_is(key, length, "machine"), network = key_is(key, length, "network");
   if ((!f || !of) && !profile && !network)
-    return profile_error(
-        r, key,
-        "a figure: alpha, delay, gap, beta, burst, processor, again or ports, also of a level as "
-        "in "
-        "node.alpha, or of a host as in host.3.beta; "
-        "gamma, also of a type as in gamma.bf16; header, half, apart, torus, hop, "
-        "one of contention or shm, machine or network");
+    return profile_error(r, key,
+                         "a parameter: alpha, delay, gap, beta, burst, processor, again or ports, "
+                         "also of a level as "
+                         "in node.alpha, or of a host as in host.3.beta; "
+                         "gamma, also of a type as in gamma.bf16; header, half, apart, torus, hop, "
+                         "one of contention or shm, machine or network");
   if (*at != '=') return profile_error(r, at, "=");
   at += 1 + strspn(at + 1, " \t");
   r->at = at + strcspn(at, ",\n#");

@@ -49,8 +49,8 @@ static const struct {
     {"host.n/1.beta=1", "!column 6: expected a host's name: letters, digits"},
     {"host.a234567890a234567890a234567890a234567890.beta=1", "!of at most 39 letters"},
     {"host.3.burst=1",
-     "!column 8: expected a figure of a host: alpha, delay, gap, beta, processor, again"},
-    {"host.3.gamma=1", "!column 8: expected a figure of a host"},
+     "!column 8: expected a parameter of a host: alpha, delay, gap, beta, processor, again"},
+    {"host.3.gamma=1", "!column 8: expected a parameter of a host"},
     {"host.3.ports=0", "!expected a number from 1 to 16"},
     {"host.3.beta=x", "!expected seconds per byte such as 1e-8"},
 };
