@@ -30,7 +30,7 @@ NAVIGATION = [
     ("Start", [("The manual", "index.md"), ("Five minutes", "start.md"), ("Install", "install.md"), ("Concepts", "concepts.md"),
                ("FAQ", "faq.md")]),
     ("Tutorials", [("An MPI program, faster", "tutorials/faster.md"), ("Your own algorithm", "tutorials/algorithm.md"),
-                   ("Find who is late", "tutorials/late.md"), ("Survive a death", "tutorials/survive.md"),
+                   ("Find a late rank", "tutorials/late.md"), ("Survive the death of a rank", "tutorials/survive.md"),
                    ("PyTorch on two hosts", "tutorials/ddp.md")]),
     ("Use it", [("Python", "python.md"), ("PyTorch", "torch.md"), ("Moving to tutti", "moving.md"), ("MPI: the drop-in", "dropin.md"), ("MPI: from C", "mpi.md"),
                 ("Hosts and Slurm", "hosts.md"), ("Sums in the network", "aggregator.md"), ("Compressed messages", "lighter.md"),
