@@ -239,7 +239,7 @@ const char *run_hosts_open(const run_options *o) {
   return setenv("TUTTI_ID", id.text, 1) ? "out of memory" : NULL;
 }
 
-/* What the carrier told, up to this end. False: not whole, or too long. */
+/* The text of the carrier up to this end. False: incomplete, or too long. */
 static bool heard(char *word, size_t size, char end) {
   size_t n = 0;
   while (n < size && read(0, word + n, 1) == 1 && word[n] != end) n++;

@@ -30,7 +30,7 @@ typedef struct tutti_call {
   tutti_type type;
   tutti_op op;
   int root;
-  /* For this call alone, as for tutti_comm_set_code; NULL: the communicator's. If ranks bring different codes, all get
+  /* For this call alone, as for tutti_comm_set_code; NULL: the communicator's. If ranks pass different codes, all get
    * TUTTI_ERR_MISMATCH, whether or not the call would be coded. */
   const char *code;
   void *stream; /* for tutti_call_on_stream: a CUstream or cudaStream_t; NULL: the legacy default stream */

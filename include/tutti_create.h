@@ -47,7 +47,7 @@ TUTTI_API tutti_status tutti_unique_id_lasting(tutti_id *id);
 TUTTI_API tutti_status tutti_unique_id_growing(int ranks, int newcomers, tutti_id *id);
 
 /** What a launcher tells the process that opened the id. A part: what one launcher started on a host; its number is that of its
- *  first rank. Fields that say nothing are as tutti_newcomer_ask says. */
+ *  first rank. Unused fields are as described at tutti_newcomer_ask. */
 typedef struct tutti_newcomer_news {
   size_t size;    /* of this struct */
   int part;       /* who tells this */

@@ -25,7 +25,7 @@ typedef struct end {
   int fd, broken;
   int ended;      /* the other end has closed the connection */
   size_t leaving; /* bytes of a send that returned EAGAIN */
-  /* A bulk end: what has come from the socket, and what waits to leave by it; NULL: another end. */
+  /* A bulk end: bytes received from the socket, and bytes to be sent; NULL: another kind of end. */
   char *in, *out;
   size_t in_at, in_have, out_at, out_have;
   /* The calling end: the secret, and its name. The serving end: the function that knows the secrets. */

@@ -51,7 +51,7 @@ static tutti_status check_buffer(const char *function, const char *name, extent 
   return TUTTI_OK;
 }
 
-/* In elements: the whole vector, this rank's block, and what lies before that block. */
+/* In elements: the whole vector, this rank's block, and the blocks before it. */
 typedef struct vector {
   size_t all, own, before;
 } vector;

@@ -1,8 +1,8 @@
 /* many.c - tutti_allreduce_many: a list of buffers as one operation; here its arguments are checked.
  *
  * Overlaps   each pair must be valid by itself, and a buffer that one pair writes must not be
- *            read or written by another. If the lists are in memory order, as they mostly are,
- *            one walk along both checks that; else they are sorted first.
+ *            read or written by another. If the lists are in memory order, which is usual, one pass
+ *            over both checks this; otherwise they are sorted first.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>

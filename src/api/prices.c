@@ -1,5 +1,5 @@
-/* prices.c - what runs for a call, what it takes by prediction, and what is faster by measurement:
- * for people, of any machine or of a communicator.
+/* prices.c - explanations for people: the plan of a call, its predicted time, and the plans that
+ * were measured to be faster, for any machine or for a communicator.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>

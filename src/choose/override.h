@@ -23,7 +23,7 @@ typedef struct tt_override {
 /* NULL or "": no override. TUTTI_ERR_ARG: an unknown algorithm, one that supports no collective on
  * that many ranks, or invalid sizes; the message says what and where. */
 tutti_status tt_override_parse(const char *text, int ranks, tt_override *override);
-/* The plan that is wanted for this size; NULL: none. */
+/* The plan that the user named for this size; NULL: none. */
 const tt_plan_spec *tt_override_for(const tt_override *override, uint64_t bytes);
 /* Is this plan ruled out? */
 bool tt_override_forbids(const tt_override *override, const tt_plan_spec *plan, uint64_t bytes);

@@ -19,7 +19,7 @@ static void print_even(const tt_tree *tree, tt_text *levels) {
     tt_text_add(levels, "%s%s:%d", l ? " " : "", tree->level[l].name, tree->level[l].most);
 }
 
-/* The same plan on even levels, where one rank's schedule stands for all; false: it cannot be built, or its
+/* The same plan on even levels, where one rank's schedule represents all; false: it cannot be built, or its
  * ranks differ. *plan belongs to the caller. */
 static bool find_even(const tt_chooser *c, const tt_ask *ask, tt_plan_spec **plan, tt_ask *there) {
   const tt_arg *own = tt_plan_spec_levels(ask->plan);

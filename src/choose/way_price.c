@@ -98,7 +98,7 @@ static tutti_status add_others(ways *w, tt_builder *others) {
   return status;
 }
 
-/* The rest does nothing: one schedule stands for it. */
+/* The other ranks do nothing: one schedule represents them. */
 static tutti_status simulate_ways(ways *w, const tt_cost_model *model, tt_sim **sim) {
   tt_builder b;
   tt_build_begin(&b, w->ask.plan->text, w->ask.coll, w->ask.ranks, 0, 0, false, 1);

@@ -34,7 +34,7 @@ static bool is_delivered(void *ctx, unsigned turn, tutti_status *status) {
   if (peer < 0) return true;
   if (turn % 16 == 0) tt_idle();
   if (turn < LOOKS_FROM || turn % LOOKS_EVERY) return false;
-  if (tt_comm_differs(comm)) return true; /* such a peer will never take it */
+  if (tt_comm_differs(comm)) return true; /* such a peer will never receive it */
   tt_wait_for_taker(comm, &f->p, peer);
   if (comm->broken) *status = tt_fail(comm->broken, "%s", comm->why);
   return false;

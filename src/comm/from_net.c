@@ -78,7 +78,7 @@ static double cores_here(void) {
   return cores > 0 ? cores : 1;
 }
 
-/* The domains of a network that does not tell them: those of the cores that this process is bound to. */
+/* The domains of a network that does not provide them: those of the cores that this process is bound to. */
 static tt_domains domains_of_site(const tutti_net *net) {
   const tutti_net_site *s = &net->site;
   tt_cpu_bits cores;
@@ -278,7 +278,7 @@ static tutti_status say_in_calls(exchange *x, common *c, const member *mine, mem
   return status || c->status ? status : collect(x, mine, sizeof *mine, all);
 }
 
-/* Reads what the ranks have brought: each a member, and rank 0 the settings and the text behind it. */
+/* Reads the contributions of the ranks: a member from each, and from rank 0 also the settings and their text. */
 static tutti_status read_members(const tt_table *table, int ranks, common *c, member *all) {
   size_t n, most = sizeof *all + sizeof *c;
   for (int r = 0; r < ranks; r++) {
@@ -390,7 +390,7 @@ static tutti_status check_encryption(const tutti_net *net, const member *all) {
   return r < net->ranks ? tt_tls_data(net->name) : TUTTI_OK;
 }
 
-/* Exchanges what the ranks need to know of each other, and finds their placement. */
+/* Exchanges the data that ranks need about each other, and finds their placement. */
 static tutti_status rise_with(exchange *x, const tutti_net *net, common *c, member *all,
                               opened *heaps, tt_layout *layout) {
   tutti_comm *comm = x->comm;

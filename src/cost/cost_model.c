@@ -1,7 +1,7 @@
-/* cost_model.c - cost models from the figures of a profile.
+/* cost_model.c - cost models from the parameters of a profile.
  *
- * Idea       the figures of a level take the place of those that hold everywhere, and those of a host take the
- *            place of its level's.
+ * Idea       the parameters of a level replace those that hold everywhere, and those of a host replace those
+ *            of its level.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 

@@ -41,7 +41,7 @@ tt_device_price tt_price_on_devices(const tt_device_figures *figures, int ranks,
 tt_device_price tt_price_near_devices(const tt_device_figures *figures, int ranks, int devices,
                                       uint64_t bytes, double plan, double stage);
 
-/* Which way such a call takes, for an explanation. */
+/* How such a call runs, for an explanation. */
 typedef struct tt_device_way {
   const char *device; /* its name */
   bool kernels;       /* the way it takes */

@@ -51,7 +51,7 @@ static double larger_one(double a, double b) {
   return a > b ? a : b;
 }
 
-/* What a level's link is at the end of such a host. */
+/* The link of a level at the end of such a host. */
 static tt_link link_at_host(const tt_cost_model *p, int level, int of_hosts, const tt_link *own) {
   tt_link f = p->link[level];
   if (level > of_hosts) return f;

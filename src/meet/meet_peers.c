@@ -210,9 +210,9 @@ void tt_meet_peer_write(tt_service *s, tt_meet_peer *g) {
 
 /* ---- the tree ---- */
 
-/* An agent has shown its card: it stays here, or goes to another agent. */
+/* An agent has sent its address: it stays here, or is sent to another agent. */
 static void place_agent(tt_service *s, tt_meet_peer *g, const tt_agent_card *card) {
-  /* rank 0's process may be the one that serves here: no agent goes to it */
+  /* rank 0's process may be the one that serves here: no agent is sent to it */
   const bool leaf = card->direct || g->hello.rank == 0;
   const int number = s->agents;
   tt_agent_place *places =

@@ -34,7 +34,7 @@ typedef struct visit {
 
 /* ---- the agent ---- */
 
-/* An abstract name, so nothing is left of it: 24 digits of a keyed digest. */
+/* An abstract name, which leaves no file: 24 digits of a keyed digest. */
 static void make_name(visit *v, uint64_t host) {
   const tt_piece pieces[] = {{"tutti agent 4", 14}, {&host, sizeof host}};
   unsigned char digest[TT_DIGEST];
@@ -243,8 +243,8 @@ static bool ends(int pid) {
 #endif
 }
 
-/* An agent that has as many ranks as it can serve hangs up, and the rank goes to the next one; but not if the
- * agent has died, which may have passed its row on. */
+/* An agent that has as many ranks as it can serve closes the connection, and the rank tries the next agent;
+ * but not if the agent has died, because it may have passed the rank's row on. */
 static bool goes_to_another(visit *v) {
   tt_meet_line *l = &v->line;
   if (l->greeted || !l->gone || v->agent || tt_seconds() > l->until || ends(l->agent)) return false;

@@ -95,7 +95,7 @@ static int cheapest_way(tutti_comm *comm, const tt_problem *p, const tt_plan_spe
       continue;
     const double alone = tt_price_of(a->chooser, p, a->plan, 1);
     if (alone < 0) return *seconds = -1, 0;
-    /* what comes in goes out again when a part of the vector is complete */
+    /* received sums are sent on when a part of the vector is complete */
     const double link = beta * a->links * a->share * (double)p->bytes * (1 + 1.0 / a->parts);
     const double price = delay + (alone > link ? alone : link);
     if (price < *seconds) *seconds = price, way = k + 1;
@@ -103,7 +103,7 @@ static int cheapest_way(tutti_comm *comm, const tt_problem *p, const tt_plan_spe
   return way;
 }
 
-/* Does an override want one of the families that use an aggregator, or some other plan? */
+/* Does the user's plan belong to a family that uses an aggregator, or to another one? */
 static const tt_plan_spec *wanted(const tutti_comm *comm, const tt_problem *p, bool *aggregates) {
   const tt_plan_spec *plan = tt_override_for(&comm->settings.override, p->bytes);
   for (int k = 0; k < TT_AGGREGATED; k++)

@@ -174,8 +174,8 @@ static tutti_status complete_slot(tt_net *m, const tt_slot *s, const tutti_net_d
   }
 }
 
-/* The peer is gone, and with it the messages to and from it: a rank waits for them in vain until it
- * checks whether the peer is alive. */
+/* The peer is gone, with the messages to and from it: a rank waits for them until it checks whether
+ * the peer is alive. */
 static void lose(tt_net *m, const tt_slot *s, const tutti_net_done *d) {
   if (d->peer >= 0 && d->peer < m->wire.ranks) tt_net_lose_peer(m, d->peer);
   switch (s->kind) {
