@@ -252,8 +252,7 @@ int run_part_begin(run_options *o) {
   char id[TUTTI_ID_BYTES] = "", key[KEY_MOST] = "";
   if (!heard(id, sizeof id, '\n') || !heard(key, sizeof key, '\0') || !*id)
     return cli_fail(CLI_USAGE, "run",
-                    "--part: no id of a rendezvous has come; it is `tutti run "
-                    "--hosts` that starts this");
+                    "--part: no id of a rendezvous was received; `tutti run --hosts` uses this option");
   const int full = setenv("TUTTI_ID", id, 1) || (*key && setenv("TUTTI_KEY", key, 1));
   explicit_bzero(key, sizeof key);
   if (full) return cli_fail(CLI_FAILED, "run", "out of memory");

@@ -171,7 +171,7 @@ static bool join_above(server *d, tt_session *s, char *why, size_t size) {
     return false;
   }
   if (d->no_answer > 0 && now - d->no_answer < AGAIN) {
-    snprintf(why, size, "the aggregator above it, %s, did not answer %.0f s ago", d->above,
+    snprintf(why, size, "the aggregator above it, %s, has not answered; last attempt %.0f s ago", d->above,
              now - d->no_answer);
     return false;
   }

@@ -202,7 +202,7 @@ static bool try_override(tt_chooser *c, const tt_problem *p, const tt_plan_spec 
   else if (lacks.needs)
     snprintf(refusal, TT_REFUSAL,
              "%s cannot do an op that rounds: it groups the operands differently on some ranks, "
-             "so their last bits would differ; integers, min and max it can do",
+             "so their last bits would differ; it can do integers, min and max",
              name);
   return !lacks.needs;
 }

@@ -190,13 +190,13 @@ static bool always(const tt_pricing *p) {
 
 enum { ALL = 4 };
 static const tt_pricer pricers[] = {
-    {"the ranks on the longest ways to the root", tt_ways_apply, TT_BOUNDED_BY_SOME, tt_ways_sim,
+    {"the ranks on the longest paths to the root", tt_ways_apply, TT_BOUNDED_BY_SOME, tt_ways_sim,
      NULL, NULL},
     {"one rank on even levels, with domains as large as the largest", tt_even_applies,
      TT_BOUNDED_ON_EVEN_LEVELS, tt_even_sim, NULL, tt_even_raise},
     {"a group of each level", tt_stages_apply, TT_BOUNDED_NOT, tt_stages_sim, tt_stages_curve,
      NULL},
-    {"one rank, which stands for all", one_stands_for_all, TT_BOUNDED_BY_SOME, sim_one, NULL, NULL},
+    {"one rank, which represents all", one_stands_for_all, TT_BOUNDED_BY_SOME, sim_one, NULL, NULL},
     [ALL] = {"all ranks", always, TT_BOUNDED_BY_SOME, sim_all, NULL, NULL}};
 
 tt_pricing tt_pricing_of(tt_chooser *c, const tt_plan_spec *plan, tutti_coll coll, int root) {

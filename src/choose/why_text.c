@@ -159,7 +159,7 @@ static void say_hosts(tt_text *t, const tt_cost_model *p) {
   free(domain);
   if (hosts)
     tt_text_add(t, "Links differ: %d host%s %s other parameters, and slow ones come last\n", hosts,
-                hosts == 1 ? "" : "s", hosts == 1 ? "has" : "have", hosts == 1 ? "its" : "their");
+                hosts == 1 ? "" : "s", hosts == 1 ? "has" : "have");
 }
 
 void tt_why_words(tt_text *t, const tt_chooser *c, const tt_why *w) {

@@ -258,8 +258,7 @@ static void read_wisdom_header(reader *r) {
   expect(r, strcmp(text, "tutti") == 0, at, "'tutti' and its version");
   at = read_word(r, text, sizeof text);
   snprintf(sentence, sizeof sentence,
-           "it was measured with tutti '%.20s', and this is %s, whose plans may be others; measure "
-           "again",
+           "it was measured with tutti '%.20s', and this is %s, whose plans may differ; measure again",
            text, version);
   if (strcmp(text, version) != 0) wisdom_error(r, at, sentence);
 }

@@ -192,7 +192,7 @@ tutti_status tutti_mem_alloc(tutti_comm *comm, size_t bytes, void **memory) {
   if (bytes == 0) return TUTTI_OK;
   *memory = comm->wire->memory->alloc(comm->wire, bytes);
   if (*memory) return TUTTI_OK;
-  return tt_fail(TUTTI_ERR_MEMORY, "tutti_mem_alloc: %zu bytes of shared memory cannot be had",
+  return tt_fail(TUTTI_ERR_MEMORY, "tutti_mem_alloc: %zu bytes of shared memory are not available",
                  bytes);
 }
 

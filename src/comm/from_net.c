@@ -66,7 +66,7 @@ static tutti_status collect(exchange *x, const void *mine, size_t bytes, void *a
     if (n == tt_row_bytes(bytes))
       memcpy((char *)all + (size_t)r * bytes, row, bytes);
     else
-      status = tt_fail(TUTTI_ERR_SYSTEM, "rank %d brought %zu bytes, not %zu", r, n, bytes);
+      status = tt_fail(TUTTI_ERR_SYSTEM, "rank %d sent %zu bytes, not %zu", r, n, bytes);
   }
   tt_table_drop(&table);
   return status;
@@ -287,7 +287,7 @@ static tutti_status read_members(const tt_table *table, int ranks, common *c, me
     if (first) memcpy(c, row + sizeof *all, sizeof *c);
     if (first) c->text = NULL; /* it was rank 0's */
     if (n != tt_row_bytes(first ? most + c->bytes : sizeof *all) || first != (r == 0))
-      return tt_fail(TUTTI_ERR_SYSTEM, "rank %d brought %zu bytes about itself", r, n);
+      return tt_fail(TUTTI_ERR_SYSTEM, "rank %d sent %zu bytes about itself", r, n);
     memcpy(&all[r], row, sizeof *all);
     if (!first) continue;
     if (!(c->text = malloc(c->bytes + 1)))
@@ -336,7 +336,7 @@ static tutti_status check_words(const common *c, const member *all, int ranks) {
   if (!c->status)
     while (fits && r < ranks && ENDS(all[r].placement.host) && all[r].cores > 0) r++;
   if (fits && (c->status || r == ranks)) return TUTTI_OK;
-  return tt_fail(TUTTI_ERR_SYSTEM, "what rank %d says of itself makes no sense", fits ? r : 0);
+  return tt_fail(TUTTI_ERR_SYSTEM, "the description that rank %d sent of itself is invalid", fits ? r : 0);
 }
 
 /* What all ranks say of themselves, and rank 0 of the settings. */

@@ -69,7 +69,7 @@ static tutti_status check_machine(const char *path, const char *text, const tt_p
   return tt_fail(
       TUTTI_ERR_ARG,
       "profile '%.250s', line %d, column %d: its parameters are of '%s', and this machine "
-      "is '%s'; measure it with `tutti tune`, or take the line out",
+      "is '%s'; measure it with `tutti tune`, or remove the line",
       path, line, column, m->of, here);
 }
 
@@ -114,7 +114,7 @@ tutti_status tt_contract_check(const char *who, tutti_contract contract, int ran
 tutti_status tt_code_contract(const char *who, const tt_code_wish *wish, tutti_contract contract) {
   if (contract != TUTTI_CONTRACT_EXACT || !tt_code_lossy(wish->code)) return TUTTI_OK;
   return tt_fail(TUTTI_ERR_UNSUPPORTED,
-                 "%s: the contract 'exact' allows no error; take 'lossless', or another contract",
+                 "%s: the contract 'exact' allows no error; use 'lossless', or another contract",
                  who);
 }
 

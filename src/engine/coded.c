@@ -162,7 +162,7 @@ static bool take_frame(tt_run *r, int peer, tt_coded *c, size_t n, tutti_status 
   }
   if (!right)
     *status =
-        tt_fail(TUTTI_ERR_SYSTEM, "rank %d sent no %s code: do both run the same version of tutti?",
+        tt_fail(TUTTI_ERR_SYSTEM, "rank %d sent an invalid %s code: do both run the same version of tutti?",
                 peer, tt_code_name(o->coding.code));
   c->got = c->used = 0;
   c->ready = right ? numbers : 0;

@@ -169,7 +169,7 @@ static tutti_status read_slots(const tt_growth *w, const void *mine, size_t byte
   for (int r = 0; r < w->rest->ranks; r++) {
     const slot *s = &x->slots[r];
     if (s->head.bytes > sizeof s->bytes)
-      return tt_fail(TUTTI_ERR_SYSTEM, "rank %d brought %u bytes", r, s->head.bytes);
+      return tt_fail(TUTTI_ERR_SYSTEM, "rank %d sent %u bytes", r, s->head.bytes);
     if (s->head.status)
       return tt_fail((tutti_status)s->head.status, "rank %d: %.250s", r, s->bytes);
     x->row[rank_after(w, r)] = r ? s->bytes : mine;

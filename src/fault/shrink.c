@@ -267,7 +267,7 @@ static tutti_status wait_too_long(const gathering *g) {
   if (limit <= 0 || waited < LAST_LIMITS * limit + LAST_S) return TUTTI_OK;
   return tt_fail(
       TUTTI_ERR_TIMEOUT,
-      "%s: rank %d has heard of no agreement for %.3g s (TUTTI_TIMEOUT=%.3g): a link may "
+      "%s: rank %d has received no agreement for %.3g s (TUTTI_TIMEOUT=%.3g): a link may "
       "be broken; the others may have gone on without it",
       g->name, g->comm->rank, waited, limit);
 }

@@ -84,7 +84,7 @@ void tt_entry_join(tt_service *s, tt_meet_peer *g) {
     tt_meet_peer_part(g, &s->why);
   else if (s->over || s->round > 0)
     tt_meet_peer_refuse(g,
-                        "rank %u (%s) comes too late: the job of this id has begun, or has failed",
+                        "rank %u (%s) is too late: the job of this id has begun, or has failed",
                         h->rank, h->who);
   else if (!fits)
     tt_meet_peer_refuse(

@@ -244,7 +244,7 @@ static void take_frame(tt_service *s, tt_meet_peer *g) {
   if (g->want == sizeof head && head.bytes) {
     if (head.bytes > most)
       tt_service_fail(s, TUTTI_ERR_SYSTEM,
-                      "rank %u (%s) brings %u bytes: is it another version of tutti?",
+                      "rank %u (%s) sends %u bytes: is it another version of tutti?",
                       g->hello.rank, g->hello.who, head.bytes);
     else
       g->want += head.bytes;
@@ -289,8 +289,7 @@ static void cut_off(tt_service *s, tt_meet_peer *g) {
   if (g->state == TT_MEMBER && !s->over)
     tt_service_fail(
         s, TUTTI_ERR_SYSTEM,
-        "bytes that rank %u (%s) sent were changed or repeated on their way, so the meeting has "
-        "ended: somebody between the hosts changes packets",
+        "bytes that rank %u (%s) sent were changed or repeated on their way, so the bootstrap has ended: somebody between the hosts tampers with packets",
         g->hello.rank, g->hello.who);
   left(s, g);
 }

@@ -296,7 +296,7 @@ static void say_lost(tt_meet_peer *g) {
   char words[200];
   x->lost = false;
   const int n =
-      snprintf(words, sizeof words, "a joiner (%.100s) left while the ranks took it in", x->who);
+      snprintf(words, sizeof words, "a joiner (%.100s) left while the ranks admitted it", x->who);
   if (x->leads)
     tt_meet_peer_say(g, TUTTI_ERR_PEER_LOST, words, (size_t)n + 1);
   else

@@ -52,7 +52,7 @@ static const char *refusal(const tutti_comm *comm, const tt_call *c) {
   if (tt_coll_owned(c->coll) && comm->plans->order)
     return "the ranks of a host do not follow each other, so the aggregator would get their blocks "
            "in pieces";
-  if (c->varied) return "the aggregator takes blocks of one length only";
+  if (c->varied) return "the aggregator accepts only blocks of one length";
   if (c->op >= TUTTI_OP_COUNT) return "the aggregator has no ops that a program defines";
   if (comm->helpers) return "ranks of the job help already (tutti_comm_set_helpers)";
   if (comm->settings.slices) return "the number of slices is set (TUTTI_SLICES)";
