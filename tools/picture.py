@@ -65,8 +65,8 @@ def finish(path, title, dark):
 
 
 def draw(path, script, width=900, height=520, title=""):
-    """Draw a picture. The sizes are the pixels of an SVG; a PNG is a third larger. The title is for readers of an SVG that do
-    not see it."""
+    """Draw a picture. The sizes are the pixels of an SVG; a PNG is a third larger. The title describes an SVG to readers that do
+    not see it; by default it is the title in the script, if there is only one."""
     if not path.endswith((".svg", ".png")) or "'" in path or "\n" in path:
         raise Failed("'%s' does not end in .svg or .png" % path)
     svg, dark = path.endswith(".svg"), path[:-4].endswith("-dark")
@@ -80,7 +80,8 @@ def draw(path, script, width=900, height=520, title=""):
     if done.returncode or (done.stderr.strip() and "adjusting to" not in done.stderr):
         raise Failed("gnuplot could not draw %s: %s" % (path, done.stderr.strip()))
     if svg:
-        finish(path, title, dark)
+        titles = re.findall(r"set title '([^']+)'", script)
+        finish(path, title or (titles[0] if len(titles) == 1 else ""), dark)
     return done.stdout
 
 
