@@ -65,16 +65,16 @@ while IFS='|' read -r net ranks words; do
   ok "--topology $net is refused" all "status 2" "grep -q \"$words\" $work/err"
 done <<'EOF'
 ring:4||unknown network '.*'; expected torus:, fat-tree:
-fat-tree:4x8||that is fat-tree:.PODSx.LEAVESxNODESxUPLINKS
-torus:4x0||that is torus:8x8x8
+fat-tree:4x8||the form fat-tree:.PODSx.LEAVESxNODESxUPLINKS
+torus:4x0||the form torus:8x8x8
 torus:2x2,speed=3||latency=300ns, software=1us or places=unknown is missing at 'speed=3'
 torus:2x2,places=known||places=unknown is missing at 'places=known'
 torus:2x2|5|has 4 nodes, and -P says 5
 slingshot||how many nodes has slingshot? -P N
 slingshot|100|groups of 512 nodes; the next possible number is -P 512
 infiniband|2100|do not fill the last of infiniband's pods of 1024 nodes; the next possible number is -P 3072
-fat-tree:2x3x4x2||that is fat-tree:.PODSx.LEAVESxNODESxUPLINKS.xLINKS
-torus:2x2x2x2x2||that is torus:8x8x8
+fat-tree:2x3x4x2||the form fat-tree:.PODSx.LEAVESxNODESxUPLINKS.xLINKS
+torus:2x2x2x2x2||the form torus:8x8x8
 EOF
 for profile in profiles/*.profile; do
   machine=$(basename "$profile" .profile)
