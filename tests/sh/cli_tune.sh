@@ -143,11 +143,11 @@ while IFS='|' read -r text says; do
 done <<'END'
 shm.wake = 7ms\nalpha 3|line 2, column 7: expected =
 gamma = 1e-11\n\n  beta = fast|line 3, column 10: expected seconds per byte
-alfa = 1us|line 1, column 1: expected a figure
+alfa = 1us|line 1, column 1: expected a parameter
 shm.wake = 7ms\nmachine = 64 x Cray-1\n|line 2, column 1: its parameters are of .64 x Cray-1.
 shm.wake = -7ms|line 1, column 12: expected a time
-shm.wake = 7ms, gamma.float128 = 1|line 1, column 17: expected a figure
-\177ELF\002\001|line 1, column 1: expected a figure
+shm.wake = 7ms, gamma.float128 = 1|line 1, column 17: expected a parameter
+\177ELF\002\001|line 1, column 1: expected a parameter
 shm.wake = 7ms\ngamma\0 = x|line 2, column 6: expected text, found a NUL byte
 END
 head -c 100000 /dev/zero | tr '\0' '#' >"$work/bad"
