@@ -22,7 +22,7 @@
 #include "room.h"
 
 enum { WHY = 300, ROOM_S = 10 /* to reach the room */ };
-static const double LOOK_S = 0.1; /* interval at which the leader reports that it still waits */
+static const double LOOK_S = 0.1; /* seconds between two reports of the leader that it still waits */
 
 struct tt_growth {
   tutti_comm *rest;
