@@ -172,8 +172,9 @@ def draw(stored, kind, note, path):
         s += ["@TIMES", "set ylabel 'time'"] if kind == "time" else [
             "set ylabel 'time over that of tutti'",
             "set yrange [%g:*]" % min([0.6] + [0.8 * y for _, points in curves for _, y in points])]
-        plots = ["1 with lines lc rgb GREY lw 1.5"] if kind == "ratio" else []
-        plots += ["$d%d%s_%d %s ps 0.5" % (ranks, state, i, picture.line(name)) for i, (name, _) in enumerate(curves)]
+        plots = ["1 with lines lc rgb GREY lw 1.5 notitle"] if kind == "ratio" else []
+        plots += ["$d%d%s_%d %s ps 0.5 title %s" % (ranks, state, i, picture.line(name), picture.quoted(name))
+                  for i, (name, _) in enumerate(curves)]
         panels.append(s + ["plot " + ", ".join(plots)])
     entries = [("linespoints " + picture.line(n), n) for n in names]
     entries += [("lines lc rgb GREY lw 1.5", "as fast as tutti")] if kind == "ratio" else []

@@ -332,6 +332,7 @@ def plot_winners(won):
 def plot_times(won, times):
     lines = [f"linespoints {picture.line(p.split('(')[0] if p != 'fold(ring)' else 'ring')} lw 1.5 ps 0.5"
              for p in PRACTICE] + [f"linespoints {picture.line('tutti')} lw 4 ps 0.8"]
+    names = PRACTICE + ["chosen"]
     for net in NETWORKS:
         panels = []
         for b in (8, 1 << 20, 1 << 30):
@@ -343,9 +344,9 @@ def plot_times(won, times):
             out += [f"set yrange [{1e6 * low / 1.5}:{1e6 * top * 1.5}]"] + (["@TIMES"] if top / low > 300 else [])
             for i, curve in enumerate(curves):
                 out += [f"$d{i} << E"] + [f"{P} {1e6 * t}" for P, t in zip(RANKS, curve)] + ["E"]
-            panels.append(out + ["plot " + ", ".join(f"$d{i} with {how}" for i, how in enumerate(lines))])
+            panels.append(out + ["plot " + ", ".join(f"$d{i} with {how} title '{names[i]}'" for i, how in enumerate(lines))])
         picture.page(place("scale-time-" + net.replace(" ", "-")), f"Time of an allreduce against the number of ranks: {net}",
-                     panels, 3, 360, 380, list(zip(lines, PRACTICE + ["chosen"])))
+                     panels, 3, 360, 380, list(zip(lines, names)))
 
 
 def main():

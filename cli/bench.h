@@ -78,7 +78,7 @@ size_t bench_sizes(const bench_options *o); /* the number of sizes */
 
 /* ---- the ranks of a command (bench_job.c) ---- */
 
-/* Join this rank to its job, with two communicators; all of its ranks bring data. */
+/* Join this rank to its job, with two communicators. All ranks contribute data. */
 tutti_status bench_join(bench_job *job);
 void bench_leave(bench_job *job);
 

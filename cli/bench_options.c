@@ -12,7 +12,7 @@ const char bench_usage[] =
     "usage: tutti run -n N tutti bench [options]\n"
     "       tutti bench -P N [options]\n"
     "\n"
-    "Times a collective at a row of sizes, out of place and in place, and checks its\n"
+    "Times a collective at several sizes, out of place and in place, and checks its\n"
     "results. Options and columns are those of nccl-tests.\n"
     "\n"
     "  -b, --minbytes SIZE   first size: 4 (default), 16K, 64M, 1G\n"
@@ -53,17 +53,28 @@ static const char *command = "bench";
 enum { COLL = 256, BUDGET, REPEATS, LOOP, CYCLE, ALLOC, PLOT, SIDE, HELPERS, ALGO, SPREAD };
 
 static const struct option long_options[] = {
-    {"minbytes", required_argument, NULL, 'b'},  {"maxbytes", required_argument, NULL, 'e'},
-    {"factor", required_argument, NULL, 'f'},    {"type", required_argument, NULL, 'd'},
-    {"op", required_argument, NULL, 'o'},        {"coll", required_argument, NULL, COLL},
-    {"root", required_argument, NULL, 'r'},      {"iters", required_argument, NULL, 'n'},
-    {"budget", required_argument, NULL, BUDGET}, {"repeats", required_argument, NULL, REPEATS},
-    {"warmup", required_argument, NULL, 'w'},    {"check", required_argument, NULL, 'c'},
-    {"loop", no_argument, NULL, LOOP},           {"cycle", no_argument, NULL, CYCLE},
-    {"alloc", no_argument, NULL, ALLOC},         {"json", required_argument, NULL, 'J'},
-    {"plot", required_argument, NULL, PLOT},     {"ranks", required_argument, NULL, 'P'},
-    {"side", required_argument, NULL, SIDE},     {"helpers", required_argument, NULL, HELPERS},
-    {"algo", required_argument, NULL, ALGO},      {"spread", no_argument, NULL, SPREAD},
+    {"minbytes", required_argument, NULL, 'b'},
+    {"maxbytes", required_argument, NULL, 'e'},
+    {"factor", required_argument, NULL, 'f'},
+    {"type", required_argument, NULL, 'd'},
+    {"op", required_argument, NULL, 'o'},
+    {"coll", required_argument, NULL, COLL},
+    {"root", required_argument, NULL, 'r'},
+    {"iters", required_argument, NULL, 'n'},
+    {"budget", required_argument, NULL, BUDGET},
+    {"repeats", required_argument, NULL, REPEATS},
+    {"warmup", required_argument, NULL, 'w'},
+    {"check", required_argument, NULL, 'c'},
+    {"loop", no_argument, NULL, LOOP},
+    {"cycle", no_argument, NULL, CYCLE},
+    {"alloc", no_argument, NULL, ALLOC},
+    {"json", required_argument, NULL, 'J'},
+    {"plot", required_argument, NULL, PLOT},
+    {"ranks", required_argument, NULL, 'P'},
+    {"side", required_argument, NULL, SIDE},
+    {"helpers", required_argument, NULL, HELPERS},
+    {"algo", required_argument, NULL, ALGO},
+    {"spread", no_argument, NULL, SPREAD},
     {NULL, 0, NULL, 0},
 };
 

@@ -1,8 +1,9 @@
 /* bounce.c - the distance of two cores: the time of a cache line there and back.
  *
- * Idea      two processes write in turn. The best of some batches counts, so it describes one
- *           moment. On a virtual machine the distance changes tenfold from one second to the next,
- *           as its cores move; then measurements with few ranks change as much, and this tells why.
+ * Idea      two processes write alternately. The fastest of several batches counts, so the result
+ *           describes one moment. On a virtual machine, the hypervisor moves the cores, and the
+ *           distance can change by a factor of ten within a second. Measurements with few ranks
+ *           change by as much, and this shows why.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <sched.h>
 #include <signal.h>

@@ -30,8 +30,8 @@ static double bus_factor(const bench_options *o, int ranks) {
   }
 }
 
-static tutti_status measure_side(const bench_job *job, const bench_options *o, const bench_buffers *m,
-                                 bool in_place, bench_row *row) {
+static tutti_status measure_side(const bench_job *job, const bench_options *o,
+                                 const bench_buffers *m, bool in_place, bench_row *row) {
   bench_side *side = &row->side[in_place];
   bench_call call = bench_call_of(job, o, row->count, row->bytes, m, in_place);
   tutti_status status = TUTTI_OK;
@@ -137,5 +137,5 @@ static int run(int argc, char **argv) {
   return with_comm(&job, &o);
 }
 
-const cli_command cmd_bench = {"bench", "time a collective at a row of sizes", bench_usage, run,
+const cli_command cmd_bench = {"bench", "time a collective at several sizes", bench_usage, run,
                                .ranked = true};

@@ -23,10 +23,10 @@ static const char usage[] =
     "them.\n"
     "\n"
     "  -j, --json     the same as one JSON object\n"
-    "  -p, --profile  the figures from which prices are computed here. Edit them, and read them\n"
-    "                 back by TUTTI_PROFILE=FILE or `tutti explain --profile FILE`\n"
+    "  -p, --profile  the parameters of the cost model. Edit them, and use the file with\n"
+    "                 TUTTI_PROFILE=FILE or `tutti explain --profile FILE`\n"
     "  -T, --topology NET\n"
-    "                 the figures of a network by name, as `tutti plan price` takes it, and the "
+    "                 the parameters of a network by name, as `tutti plan price` takes it, and the "
     "levels\n"
     "                 for TUTTI_TOPO in a comment; -P N: with N nodes\n";
 

@@ -232,11 +232,11 @@ static int run(int argc, char **argv) {
   }
   const char *what = argv[1 + optind];
   if (!what)
-    return cli_fail(CLI_USAGE, "plan", "%s what? an algorithm, or a file; see `tutti plan list`",
+    return cli_fail(CLI_USAGE, "plan", "%s needs an algorithm or a file; see `tutti plan list`",
                     verb);
   if (which == 1) return show(what, &o);
   return which == 2 ? check(what, &o) : draw(what, &o);
 }
 
-const cli_command cmd_plan = {"plan", "list, show, prove, draw and price schedules", usage, run,
+const cli_command cmd_plan = {"plan", "list, show, prove, draw and estimate schedules", usage, run,
                               false};

@@ -151,7 +151,8 @@ static bool has_children(void) {
   return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 || errno != ECHILD;
 }
 
-/* The keeper's exit status, which is the guard's; if it was killed, end what it watched. */
+/* The exit status of the keeper, which is that of the guard. If the keeper was killed, this process ends the processes that
+ * it watched. */
 static int keeper_status(int status, bool reaper) {
   if (WIFEXITED(status)) return WEXITSTATUS(status);
   cli_fail(0, "run", "the guard process was killed by SIG%s; ending all ranks",

@@ -75,7 +75,9 @@ static int parse(tune_options *o, int argc, char **argv) {
     return cli_fail(CLI_USAGE, "tune", "'%s' is one argument too many; see `tutti help tune`",
                     argv[optind]);
   if (!*o->path && !tune_own_path(o->path, sizeof o->path))
-    return cli_fail(CLI_USAGE, "tune", "no folder for the profile: neither XDG_CONFIG_HOME nor HOME is set; say -o FILE");
+    return cli_fail(
+        CLI_USAGE, "tune",
+        "no folder for the profile: neither XDG_CONFIG_HOME nor HOME is set; say -o FILE");
   return 0;
 }
 
@@ -100,7 +102,7 @@ static void note_bounce(const double *seconds, int n, double far, tune_result *r
     tune_note(
         r,
         "a cache line goes to another core and back in %.0f to %.0f ns: the cores MOVE, and the "
-        "times of few ranks change as much; the figures hold for %.0f ns",
+        "times of few ranks change as much; the parameters hold for %.0f ns",
         1e9 * least, 1e9 * most, 1e9 * far);
   else if (least > 0)
     tune_note(r, "a cache line goes to another core and back in %.0f to %.0f ns", 1e9 * least,
@@ -121,7 +123,8 @@ static void find_figures(tune_points *points, const double *bounce, int launches
   note_bounce(bounce, launches, far, r);
   if (far > 0)
     tune_add(r, "shm.between", far,
-             "s: a cache line to another core and back during the measurement; in no price");
+             "s: for a cache line to another core and back during the measurement; not used in "
+             "predictions");
   tune_fit(points, false, cli_now() + of_time((end - cli_now()) / 2), r);
   tune_fit(points, true, cli_now() + of_time(end - cli_now()), r);
   cpu_list cpus = cpus_allowed();
@@ -160,7 +163,7 @@ static int on_this_machine(const tune_options *o) {
     status = tune_launch(all[i].ranks, all[i].cores, seconds, &points);
     to_come -= all[i].part;
   }
-  tune_progress(1 - FIT, "figures");
+  tune_progress(1 - FIT, "parameters");
   if (!status) find_figures(&points, bounce, LAUNCHES, end, r);
   tune_progress(-1, NULL);
   if (!status) status = hand_over(o, r);
@@ -218,4 +221,5 @@ static int run(int argc, char **argv) {
   return job_inside() ? between_hosts(&o) : on_this_machine(&o);
 }
 
-const cli_command cmd_tune = {"tune", "measure this machine, for better estimates", usage, run, true};
+const cli_command cmd_tune = {"tune", "measure this machine, for better estimates", usage, run,
+                              true};

@@ -19,7 +19,7 @@ static const char usage[] =
     "       tutti wisdom FILE ...                   show files, and which entries fit here\n"
     "       tutti wisdom --merge FILE ... -w FILE   merge files\n"
     "\n"
-    "Times the plans that may be the fastest at a row of sizes. With TUTTI_WISDOM=FILE the\n"
+    "Times the plans that may be the fastest at several sizes. With TUTTI_WISDOM=FILE the\n"
     "winners then run; see docs/wisdom.md.\n"
     "\n"
     "  -b, --minbytes SIZE   first size (4)\n"
@@ -135,8 +135,8 @@ static void show_head(const wanted *w, int ranks) {
          bench_reduces(w->row.coll) ? tutti_type_name(w->row.type) : "",
          bench_reduces(w->row.coll) ? " " : "",
          bench_reduces(w->row.coll) ? tutti_op_name(w->row.op) : "");
-  printf("#%10s  %-28s %10s  %-28s %10s %7s %5s %6s\n", "size (B)", "by its price", "us",
-         "what won", "us", "faster", "+-", "plans");
+  printf("#%10s  %-28s %10s  %-28s %10s %7s %5s %6s\n", "size (B)", "by estimate", "us", "what won",
+         "us", "faster", "+-", "plans");
 }
 
 static void show_row(size_t bytes, const tutti_measured *m) {
@@ -223,4 +223,5 @@ static int run(int argc, char **argv) {
   return status || !w.merge ? status : wisdom_file_write(w.file);
 }
 
-const cli_command cmd_wisdom = {"wisdom", "measure plans; show and merge the results", usage, run, true};
+const cli_command cmd_wisdom = {"wisdom", "measure plans; show and merge the results", usage, run,
+                                true};

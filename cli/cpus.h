@@ -17,12 +17,12 @@ typedef struct cpu_list {
   tutti_net_site *site; /* of each; only package, numa and cache */
 } cpu_list;
 
-/* n is 0 if the system does not tell. Free with cpus_free. */
+/* n is 0 if the system does not provide the list. Free with cpus_free. */
 cpu_list cpus_allowed(void);
 /* The same for n processors. system: the folder that describes them; NULL: /sys/devices/system. */
 cpu_list cpus_of(const int *cpu, int n, const char *system);
 void cpus_free(cpu_list *list);
-/* The affinity mask of a process (0: this one), of *bytes bytes; NULL: the system does not tell. Free with CPU_FREE. */
+/* The affinity mask of a process (0: this one), of *bytes bytes; NULL: unknown. Free with CPU_FREE. */
 cpu_set_t *cpus_mask(pid_t pid, size_t *bytes);
 /* From now on the calling thread runs on this processor only; not 0: the system refuses, with errno. */
 int cpus_keep_to(int cpu);

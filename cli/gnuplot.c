@@ -52,24 +52,43 @@ FILE *cli_gnuplot(const char *command, const char *path) {
   return p;
 }
 
-/* Insert style.css before the picture's first definition; false if the file cannot be written. */
-static bool adapt(const char *path) {
-  static const char before[] = "<defs>";
-  FILE *f = fopen(path, "r+e");
-  char *text = NULL, *at;
+/* Removes each part of the text that begins with `first` and ends with `last`. */
+static void erase(char *text, const char *first, const char *last) {
+  for (char *at = strstr(text, first); at; at = strstr(at, first)) {
+    char *end = strstr(at + strlen(first), last);
+    if (!end) return;
+    end += strlen(last);
+    memmove(at, end, strlen(end) + 1);
+  }
+}
+
+/* Removes gnuplot's names, which browsers show as tooltips, and inserts style.css before the first definition of a picture
+ * for light pages; false if the file cannot be written. */
+static bool finish(const char *path, bool dark) {
+  FILE *f = fopen(path, "re");
+  char *text = NULL, *at = NULL;
   size_t n = 0;
   if (!f) return false;
-  const bool read = getdelim(&text, &n, 0, f) > 0;
-  bool written = read;
-  if (read && (at = strstr(text, before))) {
-    rewind(f);
-    written = fprintf(f, "%.*s<style>\n%s</style>\n%s", (int)(at - text), text, style_css, at) > 0;
+  bool written = getdelim(&text, &n, 0, f) > 0;
+  fclose(f);
+  if (written && (f = fopen(path, "we"))) {
+    erase(text, "<title>Gnuplot", "</title>\n");
+    erase(text, "<desc>Produced by", "</desc>\n");
+    erase(text, "<title>gnuplot_plot", "</title>");
+    erase(text, "gnuplot_", "");
+    if (!dark) at = strstr(text, "<defs>");
+    written =
+        at ? fprintf(f, "%.*s<style>\n%s</style>\n%s", (int)(at - text), text, style_css, at) > 0
+           : fputs(text, f) >= 0;
+    written = fclose(f) == 0 && written;
+  } else {
+    written = false;
   }
   free(text);
-  return fclose(f) == 0 && written;
+  return written;
 }
 
 int cli_gnuplot_close(const char *command, FILE *p, const char *path) {
-  if (pclose(p) == 0 && (!ends(path, ".svg") || ends(path, "-dark.svg") || adapt(path))) return 0;
+  if (pclose(p) == 0 && (!ends(path, ".svg") || finish(path, ends(path, "-dark.svg")))) return 0;
   return cli_fail(CLI_FAILED, command, "gnuplot could not draw '%s'", path);
 }

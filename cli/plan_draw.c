@@ -42,7 +42,7 @@ static int columns(const plan_options *o) {
   return 0;
 }
 
-/* The user's locale tells whether the terminal shows UTF-8. */
+/* Does the terminal show UTF-8, according to the user's locale? */
 static bool shows_utf8(void) {
   static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {

@@ -175,7 +175,7 @@ static void print_figures(const price_options *o) {
   char *all = NULL;
   if (!o->here || o->json || tutti_profile_text(&all)) return;
   const char *from = strstr(all, "Profile: "), *end = from ? strchr(from, '\n') : NULL;
-  printf("On this machine, by these figures");
+  printf("On this machine, with these parameters");
   if (from && end) printf(" (%.*s)", (int)(end - from - (end[-1] == '.')), from);
   printf(":\n");
   for (char *line = strtok(all, "\n"); line; line = strtok(NULL, "\n"))
@@ -191,8 +191,8 @@ static int explain(int argc, char **argv) {
   tutti_prices *prices = NULL;
   int status = price_options_read("explain", argc, argv, &o);
   if (!status && o.what)
-    status = cli_fail(CLI_USAGE, "explain", "'%s' is not an option; to ask for a plan, use --algo '%s'",
-                      o.what, o.what);
+    status = cli_fail(CLI_USAGE, "explain",
+                      "'%s' is not an option; to ask for a plan, use --algo '%s'", o.what, o.what);
   if (!status && !o.bytes) status = cli_fail(CLI_USAGE, "explain", "of what size? --size 1MiB");
   if (!status && o.plot)
     status = cli_fail(CLI_USAGE, "explain", "--plot belongs to `tutti plan price`");

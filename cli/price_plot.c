@@ -77,7 +77,7 @@ static int data_of_chosen(FILE *p, tutti_prices *prices, const price_picture *pi
   return n;
 }
 
-/* How near a family comes to the best of all, anywhere: 1 where it is the best. */
+/* The smallest ratio of a family's time to the best time, over all sizes; 1: it is the best at some size. */
 static double nearness(const families *f, int family) {
   double nearest = HUGE_VAL;
   for (int k = 0; k < f->points; k++) {

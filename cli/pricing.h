@@ -32,8 +32,8 @@ typedef struct price_options {
   "                         memory: \"package:2 numa:4 cache:8 core:8\"\n" TOPOLOGY_OPTION      \
   "      --shm[=RANKS]      ranks that share memory, all or those below a level node,\n"        \
   "                         this number per core (1), with the\n"                               \
-  "                         figures of this machine's profile, if there is one\n"               \
-  "      --profile FILE     figures from a file, one per line (tutti info --profile)\n"         \
+  "                         parameters of this machine's profile, if there is one\n"            \
+  "      --profile FILE     parameters from a file, one per line (tutti info --profile)\n"      \
   "  -c, --coll COLLECTIVE  allreduce (default), broadcast ...; --root R\n"                     \
   "  -d, --type TYPE        float (default), int32 ...\n"                                       \
   "  -o, --op OP            sum (default), max ...\n"                                           \

@@ -9,8 +9,8 @@
 
 #include "cli.h"
 
-/* Is this process already a rank, of `tutti run` or of an MPI? job_rank: its number, as far as
- * the environment tells; else 0. */
+/* Is this process already a rank, of `tutti run` or of an MPI? job_rank: its number, if the
+ * environment contains it; otherwise 0. */
 bool job_inside(void);
 int job_rank(void);
 

@@ -118,7 +118,7 @@ int run_part_hold(const run_options *o);
 
 /* ---- joiners between hosts (run_joiners.c) ---- */
 
-/* Does the job take in joiners over its rendezvous? Then a guard tells it who has ended. */
+/* Does the rendezvous of the job admit joiners? Then a guard notifies it when a rank ends. */
 bool run_joins(const run_options *o);
 /* Process `rank` of this guard has ended: joiner `newcomer`, or one of the first ranks if that is -1. If `again` is set,
  * returns the number, less 1, of the joiner that replaces it; -1: no joiner may be started. */

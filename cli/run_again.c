@@ -13,12 +13,12 @@
 /* Pause before a restart, s: first, longest; and a run of this length resets the pause. */
 static const double pause_first = 0.1, pause_most = 10, pause_healed = 10;
 
-/* A part that could not start its program would not do so elsewhere. */
+/* A program that could not be started on one host cannot be started on another. */
 static bool is_final(int status) {
   return status == CLI_USAGE || status == CLI_NO_EXEC || status == CLI_NOT_FOUND;
 }
 
-/* May the rank's process be replaced? Between hosts the job's rendezvous says so, and hears of each end. */
+/* May the rank's process be replaced? Between hosts the rendezvous of the job decides; it is notified of each end. */
 static bool next_newcomer(guard *g, int rank, int status) {
   bool again = g->phase == PHASE_RUN && status;
   rank_state *s = &g->ranks[rank];

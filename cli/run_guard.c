@@ -128,10 +128,10 @@ void run_explain_death(guard *g, int rank, pid_t pid, int status) {
     snprintf(rest, sizeof rest, "; starting it again in %g s, joiner %d of %d", s->pause, s->next + 1,
              g->o->respawns);
   else if (s->due > 0)
-    snprintf(rest, sizeof rest, "; starting it again in %g s, %d of %d; the other %d run on",
+    snprintf(rest, sizeof rest, "; starting it again in %g s, %d of %d; the other %d continue",
              s->pause, g->respawned, g->o->respawns, g->alive);
   else if (g->alive && g->o->keep_going)
-    snprintf(rest, sizeof rest, "; the other %d run on%s", g->alive,
+    snprintf(rest, sizeof rest, "; the other %d continue%s", g->alive,
              g->o->respawns ? "; it is not started again" : "");
   else if (g->alive)
     snprintf(rest, sizeof rest, "; ending the other %d", g->alive);

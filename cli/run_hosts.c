@@ -240,7 +240,7 @@ const char *run_hosts_open(const run_options *o) {
   return setenv("TUTTI_ID", id.text, 1) ? "out of memory" : NULL;
 }
 
-/* What the carrier told, up to this end. False: not whole, or too long. */
+/* The text of the carrier up to this end. False: incomplete, or too long. */
 static bool heard(char *word, size_t size, char end) {
   size_t n = 0;
   while (n < size && read(0, word + n, 1) == 1 && word[n] != end) n++;
@@ -253,8 +253,7 @@ int run_part_begin(run_options *o) {
   char id[TUTTI_ID_BYTES] = "", key[KEY_MOST] = "";
   if (!heard(id, sizeof id, '\n') || !heard(key, sizeof key, '\0') || !*id)
     return cli_fail(CLI_USAGE, "run",
-                    "--part: no id of a rendezvous has come; it is `tutti run "
-                    "--hosts` that starts this");
+                    "--part: no id of a rendezvous was received; `tutti run --hosts` uses this option");
   const int full = setenv("TUTTI_ID", id, 1) || (*key && setenv("TUTTI_KEY", key, 1));
   explicit_bzero(key, sizeof key);
   if (full) return cli_fail(CLI_FAILED, "run", "out of memory");

@@ -346,7 +346,7 @@ int topology_read(const char *command, const char *text, int ranks, topology *t)
   if (m && fit_machine(command, m, ranks, &s)) return CLI_USAGE;
   if (!m && (text[name] != ':' || !read_numbers(text + name + 1, &s) ||
              !strchr(k->numbers, '0' + s.count)))
-    return cli_fail(CLI_USAGE, command, "'%s' is no %s: that is %s:%s", text, k->name, k->name,
+    return cli_fail(CLI_USAGE, command, "'%s' is not a %s, which has the form %s:%s", text, k->name, k->name,
                     k->shape);
   const char *own = strchr(text, ','), *wrong = NULL;
   char figures[160];

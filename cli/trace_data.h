@@ -64,7 +64,7 @@ typedef struct trace_data {
   size_t nevents, events_room;
   trace_lane *lanes;
   size_t nlanes, lanes_room;
-  trace_call *calls; /* the first stands for unknown calls */
+  trace_call *calls; /* the first is for unknown calls */
   size_t ncalls, calls_room;
   kept_name *names;
   uint32_t *chains; /* of lanes, then of calls, by hash: 1 + the index of the first one, or 0 */

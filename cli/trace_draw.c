@@ -100,7 +100,7 @@ static void show_flights(const picture *p) {
   printf("  %-16s|%s|\n", "  in flight", text);
 }
 
-/* Around the median call of those that took longest in all. */
+/* Around the median call of the kind that took most time. */
 static void choose(const trace_sums *s, int64_t *from, int64_t *to) {
   const trace_op *op = &s->ops[s->sorts[0].from + s->sorts[0].n / 2];
   *from = s->parts[op->from].begin;

@@ -96,7 +96,7 @@ int tune_launch(int ranks, int cores, double seconds, tune_points *points);
 /* Keep the points of one distance between the cores, which is returned; s, 0: not known. */
 enum { TUNE_LAUNCHES = 16 };
 double tune_far(tune_points *all);
-/* The work of those ranks: 0 or an exit status. Points go to `file`. */
+/* Runs on those ranks. Returns 0 or an exit status. Writes the measured points to `file`. */
 int tune_measure(double seconds, const char *file);
 
 /* ---- figures from points (tune_fit.c) ---- */

@@ -76,11 +76,12 @@ static void write_new(FILE *f, const tune_result *r) {
   struct tm utc;
   gethostname(host, sizeof host - 1);
   strftime(date, sizeof date, "%Y-%m-%d %H:%M UTC", gmtime_r(&now, &utc));
-  fprintf(f,
-          "# Measured by `tutti tune` %s on %s, %s: the figures behind the prices.\n"
-          "# See docs/prices.md. You may change and remove lines; a missing figure has its built-in "
-          "value.\n",
-          tutti_version(NULL, NULL, NULL), host, date);
+  fprintf(
+      f,
+      "# Measured by `tutti tune` %s on %s, %s: the parameters of the cost model.\n"
+      "# See docs/prices.md. You may change and remove lines; a missing parameter has its built-in "
+      "value.\n",
+      tutti_version(NULL, NULL, NULL), host, date);
   fprintf(f, "%-22s = %s\n", "machine", machine());
   if (*r->network) fprintf(f, "%-22s = %s\n", "network", r->network);
   for (int i = 0; i < r->figures; i++) {

@@ -33,7 +33,7 @@ typedef struct score { /* of the measurements of a level */
   double from, part; /* of the whole: at its first measurement, and of all its measurements */
 } score;
 
-typedef struct line { /* the ranks that measure */
+typedef struct line {     /* the ranks that measure */
   tutti_comm *comm, *all; /* these, and all ranks */
   int at, of;
   char *out, *in; /* WINDOW pieces */
@@ -137,7 +137,7 @@ static tutti_status median(const line *l, game g, bool rest, double *seconds) {
 /* ---- one level ---- */
 
 typedef struct found {
-  double alone, one, all; /* s: a round of 2 hosts alone; of all hosts; a message to each */
+  double alone, one, all;    /* s: a round of 2 hosts alone; of all hosts; a message to each */
   double many, rested, way;  /* streams */
   double streams[PORTS + 1]; /* index: number of simultaneous target hosts */
 } found;
@@ -203,8 +203,10 @@ static void figures_of(const line *l, const found *f, const char *level, tune_re
       {"processor", shared ? more / (2 * crowd) : 0,
        "s: of a core for each message at either end, where hosts share cores"},
       {"delay", f->one - more, "s: the rest of a message's time"},
-      {"beta", f->many / bytes, "s/B: through the link, both ways at once"},
-      {"burst", burst >= PIECE ? (double)(long)burst : 0, "B: a rested link lets through at once"},
+      {"beta", f->many / bytes,
+       "s/B: per byte through the link, in both directions simultaneously"},
+      {"burst", burst >= PIECE ? (double)(long)burst : 0,
+       "B: that an idle link sends without delay"},
       {"ports", ports, "streams to different hosts that are as fast together"},
   };
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {

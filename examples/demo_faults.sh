@@ -73,7 +73,7 @@ went four 137 4 # the status of the one that was killed
 echo
 train --respawn 1
 went five 0 5
-check five:again "rank $victim \(pid $pid\) was killed by SIGKILL .*; starting it again in 0.1 s, 1 of 1; the other 4 run on" err
+check five:again "rank $victim \(pid $pid\) was killed by SIGKILL .*; starting it again in 0.1 s, 1 of 1; the other 4 continue" err
 check five:joined "^1 joined, 0 left at the end of an epoch" log
 check five:five "^5 ranks continue at step [0-9]+, in epoch [0-9]+" log
 [ -z "$failed" ] && verdict=PASS || verdict="FAIL:$failed"

@@ -34,7 +34,7 @@ static int functions_find(gpu_world *w, gpu_kernels *k, CUmodule module) {
     CUfunction *function = &k->of[n == 1 ? 0 : n];
     CUresult result = w->cuda.cuModuleGetFunction(function, module, entry);
     if (result) return gpu_fail_cuda(w, "cuModuleGetFunction", result, "find the kernel %s", entry);
-    /* The question makes the driver load it now. Left alone it does so at the first launch, and may wait then. */
+    /* This query makes the driver load the kernel now. Otherwise it loads it at the first launch, and may block there. */
     result = w->cuda.cuFuncGetAttribute(&registers, CU_FUNC_ATTRIBUTE_NUM_REGS, *function);
     if (result) return gpu_fail_cuda(w, "cuFuncGetAttribute", result, "load the kernel %s", entry);
   }

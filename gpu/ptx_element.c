@@ -211,7 +211,7 @@ static int to_tiny(ptx_writer *w, int x) {
   ptx_line(w, "selp.b32 %%r%d, %%r%d, %%r%d, %%p%d;", normal, small, normal, p);
   ptx_line(w, "min.s32 %%r%d, %%r%d, %d;", normal, normal, f.top);
   ptx_line(w, "or.b32 %%r%d, %%r%d, %%r%d;", sign, sign, normal);
-  if (f.canonical == f.top) { /* what is too large is a NaN, without a sign */
+  if (f.canonical == f.top) { /* too large values become a NaN without a sign */
     const int over = w->p++;
     ptx_line(w, "setp.ge.s32 %%p%d, %%r%d, %d;", over, normal, f.top);
     ptx_line(w, "selp.b32 %%r%d, %d, %%r%d, %%p%d;", sign, f.canonical, sign, over);
@@ -220,7 +220,7 @@ static int to_tiny(ptx_writer *w, int x) {
   return sign;
 }
 
-/* A float, or what it becomes in fewer bits. */
+/* A float, or its value rounded to fewer bits. */
 static int round_float(ptx_writer *w, int x) {
   switch (w->class) {
     case PTX_HALF: return to_half(w, x);

@@ -328,8 +328,8 @@ TUTTI_API tutti_status tutti_group_end(tutti_comm *comm, tutti_request **request
 TUTTI_API tutti_status tutti_request_start(tutti_request *request);
 
 /** Wait until the request completes. A nonblocking request is then freed and *request
- *  set to NULL, also after an error; a persistent one becomes idle. Returns TUTTI_OK at
- *  once if *request is NULL or an idle persistent request. */
+ *  set to NULL, also after an error; a persistent one becomes idle. Returns TUTTI_OK
+ *  immediately if *request is NULL or an idle persistent request. */
 TUTTI_API tutti_status tutti_request_wait(tutti_request **request);
 
 /** Make progress on all requests in flight, without blocking. *done becomes 1 if this

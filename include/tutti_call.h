@@ -30,7 +30,7 @@ typedef struct tutti_call {
   tutti_type type;
   tutti_op op;
   int root;
-  /* For this call alone, as in tutti_config; NULL: the communicator's. If ranks bring different ones, all get
+  /* For this call alone, as in tutti_config; NULL: the communicator's. If ranks pass different ones, all get
    * TUTTI_ERR_MISMATCH, whether or not they change this call. */
   const char *algorithm;
   const char *compression;

@@ -23,7 +23,7 @@ typedef struct tutti_device_place {
   int device;            /* its number */
   const void *base;      /* of the allocation */
   size_t bytes;          /* of the allocation */
-  unsigned long long id; /* of the allocation; no other of this process has had it, or will. 0: the driver gives none */
+  unsigned long long id; /* of the allocation: unique within the process and never reused. 0: the driver has no such number */
 } tutti_device_place;
 
 /* A name of device memory that other processes of this host can map. */

@@ -1,4 +1,4 @@
-/* abort.pml - two ranks end a communicator at once; a third one learns why.
+/* abort.pml - two ranks end a communicator simultaneously, and a third rank reads the reason.
  *
  * Mirrors    src/wire/shm/shm_ctrl.c: tt_ctrl_abort and tt_ctrl_aborted.
  * Holds      a rank that reads status and reason reads those of one abort, and the whole reason.

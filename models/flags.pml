@@ -1,8 +1,8 @@
 /* flags.pml - flag slots that are reused: two ranks, operations that overlap.
  *
  * Mirrors    src/wire/shm/shm_memory.c: shm_flag_slot, shm_flag_set, shm_flag_get;
- *            tt_shm_over publishes `oldest` when an operation is over. There, slots are more than
- *            the window, and the wait is rare; here they are as many, so that it matters.
+ *            tt_shm_over publishes `oldest` when an operation ends. There are more slots than operations in the
+ *            window, so waits for a slot are rare. The model has equally many, so that ranks do wait.
  * Holds      a rank finds in a slot the bytes set for this operation.
  * Mutants    1 the stamp is stored without release   2 it is read without acquire
  *            3 `oldest` is stored without release   4 no rank waits for a slot

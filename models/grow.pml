@@ -1,9 +1,9 @@
-/* grow.pml - one joiner, and two communicators that want to add it: one of two ranks, either of which
- * may die at any moment, and one of one rank.
+/* grow.pml - two communicators want to add the same joiner. One has two ranks, either of which may die at any moment, and
+ * the other has one rank.
  *
  * Mirrors    src/job/joiners.c, and lead, gather and take_part of src/fault/shrink.c. The agreement
- *            on a decision is in shm_agree.pml; here it is one exchange. All of its stores and loads are
- *            sequentially consistent, so there is no weak machine in it.
+ *            on a decision is in shm_agree.pml; here it is one exchange. All stores and loads are sequentially
+ *            consistent, so the model does not use weak.h.
  * Holds      the joiner is in the proposal of one communicator at most. If it is, and one of the ranks
  *            that agreed on it lives, the joiner receives that proposal; it receives no other.
  * Mutants    1 it is claimed though the other communicator has claimed it  2 it is released after any decision

@@ -1,11 +1,11 @@
-/* guard.pml - a rank takes its memory back while peers may write to it.
+/* guard.pml - a rank reclaims its memory while peers may still write to it.
  *
  * Mirrors    src/wire/shm/shm_memory.c: shm_enter and leave around what try_sum and try_get of
- *            engine/fast/arena.c do in a peer's memory; tt_ctrl_abort and shm_quiesce, after
- *            which the memory is its owner's.
+ *            engine/fast/arena.c do in a peer's memory; tt_ctrl_abort and shm_quiesce, which
+ *            returns when only the owner uses the memory.
  * Holds      no peer writes to the memory once the owner has quiesced.
- * Fences     `elsewhere`: the owner makes the worker pass a fence (src/job/fences.h), at an instant
- *            of its own choice; else the worker fences for itself.
+ * Fences     `elsewhere`: the owner makes the worker execute a fence (src/job/fences.h) at any instant. Otherwise
+ *            the worker executes its own.
  * Mutants    1 the worker does not fence for itself   2 the owner fences only itself, and the worker
  *            does not   3 leaving has no release   4 the aborting rank has neither exchange nor
  *            fence   5 no rank checks the abort word

@@ -1,4 +1,4 @@
-# judge.py - the second judge of schedules: what src/prove/SEMANTICS.md says, run literally.
+# judge.py - a second checker of schedules, which runs src/prove/SEMANTICS.md literally.
 #
 #   /usr/bin/python3 models/judge.py FILE     a verdict for each kind of wire, and the run that shows it
 #
@@ -6,7 +6,7 @@
 #            ranks, and for each event the events that it waits for. An event that has happened stays
 #            so. The runs are therefore the orders that respect these waits, and every set of events
 #            that contains all events its members wait for is reached by some run. Two accesses
-#            overlap in some run if and only if neither is over in the smallest such set in which
+#            overlap in some run if and only if neither has ended in the smallest such set in which
 #            both have begun. If no accesses overlap, all runs leave the same values, and one run
 #            shows them. models/search.py walks through all runs one by one and must find the same.
 # Wires      the page's three, and "mixed": each message may or may not be copied, at any moment.
@@ -80,7 +80,7 @@ class Game:
             if sides == 2 and step.peers.count(r) != 1:
                 return self.fault(id, "its own operand has no place")
             if len(step.operands) - sides != 1 or sides == 0:
-                return self.fault(id, "one operand of its own, and what comes in")
+                return self.fault(id, "it needs one local operand and the received one")
         if step.last and COLLECTIVES[s.coll][2] not in ("all", None):
             return self.fault(id, "no sum of a scan is complete")
         skip = self.own_part(id)
@@ -103,7 +103,7 @@ class Game:
                             "writes" if write else "reads", buf, block))
 
     def check_inside(self, id, step, skip):
-        """Nothing is written twice, and what is written is an operand at its own position only."""
+        """A step writes no block twice, and overwrites an operand only at the position of that operand."""
         if not step.dst:
             return
         others = sum(p != self.rank_of[id] for p in step.peers)

@@ -131,7 +131,7 @@ def swap(span, a, b):
 
 
 def tmp_to_dst(s, random):
-    """On one rank, tmp is dst, or dst is tmp, from one step on."""
+    """On one rank, a buffer replaces another in a step and all later ones."""
     r, i = some_step(s, random)
     a, b = random.sample(("dst", "tmp", "src"), 2)
     for step in s.ranks[r].steps[i:]:
@@ -239,7 +239,7 @@ def changed(s, random):
 # ---- from scratch ----
 
 class Maker:
-    """Steps of all ranks in an order in which they could run, with what stands where."""
+    """The steps of all ranks, in a possible order of execution, and the contents of their buffers."""
 
     def __init__(self, random):
         self.random, P = random, random.choice((2, 2, 3, 3, 3, 4))
@@ -259,7 +259,7 @@ class Maker:
         return Span("src", blocks)
 
     def up(self, blocks):
-        """Sum over a random tree; where the sum stands on the root."""
+        """Sum over a random tree. Returns the position of the sum on the root."""
         s, random = self.s, self.random
         left, at = list(range(s.P)), {r: self.own(blocks) for r in range(s.P)}
         random.shuffle(left)
@@ -345,7 +345,7 @@ def order_steps(s, less, random):
 
 
 def texts(own, random, count):
-    """So many texts; `own`: tutti's schedules, as they were read."""
+    """Yield `count` schedules as text. own: tutti's schedules, as they were read."""
     while count:
         try:
             s = changed(random.choice(own), random) if random.random() < 0.55 else made(random)

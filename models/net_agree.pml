@@ -1,12 +1,13 @@
-/* net_agree.pml - ranks agree by messages on the survivors, though any may die, or give up waiting, at any moment.
+/* net_agree.pml - ranks agree by messages on the set of survivors, while any may die, or give up waiting, at any moment.
  *
  * Mirrors    src/wire/net/net_agree.c: tt_net_agree_heard (hear), net_agree_step with confer and leave (step),
- *            net_agree_enter (begin), net_agree_quit (act); and how src/wire/net/net_recv.c notes a loss (lose). Words
- *            from one rank to another come in order. A death cuts them off anywhere, and is noticed at any time,
- *            before or after the last word. A rank makes a step after each event.
- *            Four ranks agree once, and two may die; or three twice, and one may; one may give up.
- * Holds      the ranks that return, and live, all have one proposal, or all have none; each is in it;
- *            no live rank waits for ever.
+ *            net_agree_enter (begin), net_agree_quit (act); and how src/wire/net/net_recv.c notes a loss (lose). Messages
+ *            from one rank to another arrive in order. A death loses any number of the last ones, and is detected at any
+ *            time, before or after the last message. A rank makes a step after each event.
+ * Sizes      four ranks agree once and two of them may die, or three ranks agree twice and one of them may die. One
+ *            rank may give up.
+ * Holds      the live ranks that return all have the same proposal, which contains them, or all have failed;
+ *            no live rank waits forever.
  * Mutants    1 a rank that has accepted a proposal ignores that a rank other than the leader has given up
  *            2 a leader gives up although it has accepted a proposal
  *            3 acceptances of an earlier proposal count   4 ranks that give up in a later round are not noted
@@ -21,7 +22,7 @@ c_decl { \#include <stdlib.h> };
 #define DEATHS 2
 #define QUITS 1
 #define QUEUE 4
-#define NONE 255 /* in place of a proposal: the agreement failed */
+#define NONE 255 /* instead of a proposal: the agreement failed */
 #define NOBODY 255
 
 mtype = { COME, PROPOSE, ACCEPT, DECIDE, KNOW, LEAVE };
@@ -37,7 +38,7 @@ byte came[N * N], took[N * N], knows[N * N], gave_up[N * N];
 /* view: the ranks that got the proposal, which tells proposals apart; by: the deciding rank */
 byte round[N], lead[N], terms[N], view[N], decision[N], by[N];
 bool inside[N], proposed[N], accepted[N], decided[N], told[N], released[N], moved[N];
-byte seen[N * ROUNDS]; /* with what a rank returned; 0: it has not */
+byte seen[N * ROUNDS]; /* the result of a rank; 0: it has not returned */
 
 hidden byte r, k, first, word, nth, what, all;
 

@@ -1,9 +1,9 @@
-# prove_fuzz.py - the prover beside the second judge (judge.py), on many small schedules.
+# prove_fuzz.py - compares the prover with a second checker (judge.py), on many small schedules.
 #
 #   /usr/bin/python3 models/prove_fuzz.py [--time 60 | --count N] [--seed N] [--build build]
 #
-# First come tutti's own plans, which are right, and models/refused, where each schedule has another
-# error; then changed versions of both, and new schedules.
+# The schedules are tutti's own plans, which are right; those of models/refused, each with a different error;
+# changed versions of both; and new schedules.
 # Idea       a schedule that the prover accepts must be right with every kind of wire; otherwise the
 #            prover has a hole. If it refuses a right schedule, the reason must be one of those in
 #            src/prove/SEMANTICS.md, "Where the prover is stricter than it must be". One schedule
@@ -81,7 +81,7 @@ class Tally:
         if walk and "all" not in verdicts:
             self.compare_walks(s, text, says, verdicts)
         if accepted and bad:
-            return self.fail("HOLE: the prover accepts what is %s" % " and ".join(bad), text, says, verdicts)
+            return self.fail("HOLE: the prover accepts a schedule that is %s" % " and ".join(bad), text, says, verdicts)
         self.pairs["both accept" if accepted else "both refuse" if bad else "stricter"] += 1
         if not accepted and not bad:
             self.classify(text, says, verdicts)
@@ -154,12 +154,12 @@ def fuzz(args, tally, own, start):
 
 
 def main():
-    p = argparse.ArgumentParser(description="the prover beside the second judge, on many small schedules")
+    p = argparse.ArgumentParser(description="compares the prover with a second checker, on many small schedules")
     p.add_argument("--build", default="build")
     p.add_argument("--time", type=float, default=60, help="seconds")
-    p.add_argument("--count", type=int, help="so many schedules, however long it takes")
+    p.add_argument("--count", type=int, help="number of schedules, regardless of the time")
     p.add_argument("--seed", type=int, default=None)
-    p.add_argument("--search", type=int, default=50, help="walk through all runs of one in so many")
+    p.add_argument("--search", type=int, default=50, help="walk through all runs of one schedule in N")
     p.add_argument("--steps", type=int, default=32, help="change only plans of at most so many steps")
     p.add_argument("--failures", type=int, default=5, help="stop after so many")
     p.add_argument("--progress", action="store_true")

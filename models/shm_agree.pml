@@ -1,10 +1,10 @@
-/* shm_agree.pml - three ranks agree on who survives, twice, though any may die at any moment.
+/* shm_agree.pml - three ranks agree twice on the set of survivors, while any of them may die at any moment.
  *
- * Mirrors    src/wire/shm/shm_agree.c, and agree of src/fault/shrink.c. All of its stores and loads are
- *            sequentially consistent, so there is no weak machine in it; a proposal is written at once. A rank
- *            that waits too long closes the agreement, at any moment.
- * Holds      all that return have read the same proposal, each is in it, and the control blocks that it
- *            names are those of their round; no live rank waits for ever.
+ * Mirrors    src/wire/shm/shm_agree.c, and agree of src/fault/shrink.c. All stores and loads there are sequentially
+ *            consistent, so the model does not use weak.h, and writes a proposal in one step. A rank that waits too long
+ *            closes the agreement, at any moment.
+ * Holds      all ranks that return have read the same proposal, each is in it, and the control blocks that it
+ *            names are those of their round; no live rank waits forever.
  * Mutants    1 the deciding rank waits for no rank   2 a decision is stored without a comparison
  *            3 a rank announces itself before its control block
  *            4 a rank that gives up overwrites the last decision
@@ -24,7 +24,7 @@ bool stale[N];           /* and whether a control block is of another round */
 /* tag words: src/wire/shm/shm_agree.c any seq_cst */
 byte decided, by;         /* one word: the round, the deciding rank, */
 bool closed;              /* and whether no other decision can come */
-byte seen[ROUNDS + 1];    /* what the first reader of a round read; 0: none has read yet */
+byte seen[ROUNDS + 1];    /* what the first reader of a round read; 0: no rank has read yet */
 
 #define THERE(r, n) (at_round[r] >= (n))
 #define LEADS(i) ((i) == 0 || (dead[0] && ((i) == 1 || dead[1])))

@@ -5,12 +5,12 @@
  *            acknowledgement or the abort word: stored with release at least, read with acquire.
  *            Sleeps have no bound here. A wake_fd works in the same way; its pipe keeps a wake, so it needs no
  *            futex word.
- * Holds      no rank sleeps for ever while the event that it waits for is there.
- * Fences     `elsewhere`: the sleeper makes the waker pass a fence (src/job/fences.h), at an instant
- *            of its own choice; else the waker fences for itself.
- * Mutants    1 no fence before the last look   2 the waker does not fence for itself
- *            3 the sleeper fences only itself, and the waker does not   4 the futex word is read
- *            after the last look   5 there is no last look   6 the futex word is not changed
+ * Holds      no rank sleeps forever after the event that it waits for has happened.
+ * Fences     `elsewhere`: the sleeper makes the waker execute a fence (src/job/fences.h) at any instant. Otherwise
+ *            the waker executes its own.
+ * Mutants    1 no fence before the last check   2 the waker executes no fence
+ *            3 the sleeper executes only its own fence, and the waker none   4 the futex word is read
+ *            after the last check   5 the last check is missing   6 the futex word is not changed
  * SPDX-License-Identifier: BSD-3-Clause */
 #define ADDRESSES 4
 #define PROCS 2

@@ -1,13 +1,12 @@
 /* weak.h - memory that reorders all accesses except where the program orders them, for Promela.
  *
- * Idea       a process does not touch memory. It issues operations into a window of its own, and
- *            a machine beside it performs any operation of the window at any time, unless an
- *            earlier operation there forbids it. So stores are delayed and overtake each other.
- *            Loads happen early (even before a branch that decides whether to load) or late,
- *            unless a release, an acquire or a fence lies between.
- * Orders     C11's: PLAIN (relaxed, or not atomic), ACQ, REL, SC. As on ARM, all processes see
- *            a store at the same time. A load with ACQ is performed before all later operations,
- *            a store with REL after all earlier ones. A load with ACQ may overtake a store with
+ * Idea       a process does not access memory directly. It issues operations into a window, and a second process
+ *            performs any operation of the window at any time, unless an earlier operation in it forbids that.
+ *            This delays stores and reorders them. Loads happen early (even before a branch that decides
+ *            whether to load) or late, unless a release, an acquire or a fence prevents it.
+ * Orders     those of C11: PLAIN (relaxed, or not atomic), ACQ, REL, SC. As on ARM, all processes see
+ *            a store at the same time. A load with ACQ is performed before all later operations, and a
+ *            store with REL when all earlier ones have been performed. A load with ACQ may overtake a store with
  *            REL or SC (ldapr); a load with SC may not overtake a store with SC. An ADD or SWAP
  *            is SC, but its store may be late: later loads that are not SC may overtake it.
  * Not here   a load that sees its own process's delayed store (the load waits for the store),

@@ -8,7 +8,7 @@
 
 #include "tutti_mpi.h"
 
-/* What only SimGrid's MPI is asked; what it lacks; and the version of the standard ABI. */
+/* Functions of SimGrid's MPI only; functions that it lacks; the version of the standard ABI. */
 #ifdef TUTTI_MPI_SIMULATED
 #define MPI_OWN_CALLS(X) X(Waitany) X(Testany)
 #else

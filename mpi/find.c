@@ -85,7 +85,7 @@ static const char *path_of(const void *function) {
   return function && dladdr(function, &info) && info.dli_fname ? info.dli_fname : "";
 }
 
-/* Keep the MPIs, without libraries that belong to them. Only what is loaded already is opened. */
+/* Keep the MPIs, without libraries that belong to them. Only libraries that are already loaded are opened. */
 static void find_loaded(loaded *all) {
   int n = 0;
   dl_iterate_phdr(look_at, all);

@@ -84,8 +84,7 @@ static tutti_status check_comm(const mpi_calls *mpi, MPI_Comm comm) {
   if (error) return mpi_failed(mpi, "look at the communicator", error);
   if (!inter) return TUTTI_OK;
   return refuse(TUTTI_ERR_ARG,
-                "tutti_comm_from_mpi: an intercommunicator has two groups of ranks; give an "
-                "intracommunicator (MPI_Intercomm_merge makes one)%s%s",
+                "tutti_comm_from_mpi: an intercommunicator has two groups of ranks; pass an intracommunicator (MPI_Intercomm_merge makes one)%s%s",
                 "", "");
 }
 

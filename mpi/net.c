@@ -425,8 +425,8 @@ static void net_close(void *self_, int clean) {
 
 /* ---- making a network ---- */
 
-/* Open MPI yields if it is told to, or sees more processes than cores; this variable of its library says so after MPI_Init.
- * Asking through MPI_T, which loads all of Open MPI's components, would take a fifth of a second. */
+/* Open MPI yields if it is configured to, or if it detects more processes than cores. After MPI_Init, this variable of its
+ * library shows it. Asking through MPI_T, which loads all of Open MPI's components, would take a fifth of a second. */
 static int yields(void) {
 #ifdef TUTTI_MPI_SIMULATED
   return 1;

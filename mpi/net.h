@@ -12,7 +12,7 @@ tutti_status mpi_net(const mpi_calls *mpi, MPI_Comm comm, tutti_net *net);
 /* Makes the networks end in MPI_Finalize, after each callback that is set later than this call. Called by the first network,
  * unless it was called before. Returns MPI's error. */
 int mpi_net_begin(const mpi_calls *mpi);
-/* In MPI_Finalize call a function while all of MPI still works, after what is set later than now. Returns MPI's error. */
+/* Call a function in MPI_Finalize while all of MPI still works, after the functions that are set later. Returns MPI's error. */
 int net_at_end(const mpi_calls *mpi, MPI_Comm_delete_attr_function *function);
 /* A kind of attribute that duplicates of a communicator do not have. Returns MPI's error. */
 int mpi_keyval(const mpi_calls *mpi, MPI_Comm_delete_attr_function *function, int *keyval);

@@ -7,9 +7,9 @@
  * rank writes lines that its peer read some calls ago, so a store waits until the line is back
  * in the rank's cache.
  *
- *   beside    up to 112 bytes are in the line of the flag; longer data are in separate lines, read after the flag
+ *   shared    up to 112 bytes are in the line of the flag; longer data are in separate lines, read after the flag
  *   ahead     the same; at its end a call prefetches the lines of the next call for writing (PREFETCHW)
- *   demoted   like beside, but the writer pushes its lines to the shared cache (CLDEMOTE, which does nothing
+ *   demoted   like shared, but the writer pushes its lines to the shared cache (CLDEMOTE, which does nothing
  *             on processors without it)
  *   stamped   each line has 56 bytes of data and a flag, so that data and flag arrive together
  *
@@ -32,7 +32,7 @@ static double now(void) {
   clock_gettime(CLOCK_MONOTONIC, &t);
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
-static const char *const way_names[] = {"beside", "ahead", "demoted", "stamped"};
+static const char *const way_names[] = {"shared", "ahead", "demoted", "stamped"};
 
 typedef struct flag_slot {
   _Alignas(128) atomic_ulong stamp;

@@ -26,8 +26,8 @@ void async_end(void);
 answer async_start(shim_function function, const async_call *call, MPI_Request *request);
 /* Prepare a collective that can be started repeatedly until it is freed: a persistent request. */
 answer async_init(shim_function function, const async_call *call, MPI_Request *request);
-/* The inner request that stands for a persistent one, MPI_REQUEST_NULL while that is not active;
- * NULL if it is no such request. */
+/* The inner request of a persistent one, MPI_REQUEST_NULL while that is not active; NULL if the
+ * request is not persistent. */
 MPI_Request *async_active(MPI_Request request);
 /* Number of persistent requests. */
 extern atomic_int async_persistent;

@@ -66,7 +66,7 @@ static const char *const whys[SHIM_WHY_COUNT] = {
 #undef W
 };
 
-/* What TUTTI_REPORT says; NULL: no report is wanted. */
+/* The value of TUTTI_REPORT; NULL: no report was requested. */
 static const char *wish(void) {
   const char *value = getenv("TUTTI_REPORT");
   return value && *value && strcmp(value, "0") != 0 ? value : NULL;

@@ -70,7 +70,7 @@ typedef struct served_call {
 void report_begin(int rank);
 /* Count a communicator that tutti serves (WHY_SERVED), or leaves to the MPI. */
 void report_communicator(const char *name, shim_why why);
-/* Nothing is served in this process: say so on stderr once, if a report is wanted. */
+/* tutti serves no calls in this process: print this once on stderr, if a report was requested. */
 void report_nothing(const char *why);
 uint64_t report_now(void); /* ns */
 void report_served(tutti_comm *comm, last_row *last, const served_call *call, uint64_t since);

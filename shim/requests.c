@@ -153,8 +153,9 @@ int MPI_Request_free(MPI_Request *request) {
 }
 ALSO_PMPI(Request_free)
 
-/* MPICH tests first and then makes progress. MPI's own collectives make progress, but tutti's need
- * not. The second test may therefore see what MPI_Win_complete sent before such a collective. */
+/* MPICH tests first and then makes progress. The collectives of the MPI make progress, but those of
+ * tutti may not. The second test may therefore see messages that MPI_Win_complete sent before such
+ * a collective. */
 int MPI_Win_test(MPI_Win win, int *done) {
   const int code = next()->Win_test(win, done);
   return code == MPI_SUCCESS && !*done ? next()->Win_test(win, done) : code;

@@ -165,7 +165,7 @@ static bool find_in_world(state *s) {
 }
 
 /* The reason why the communicator cannot be served, the same on all its ranks, without a message; WHY_SERVED: it can.
- * *memory: this rank has what it needs. */
+ * *memory: this rank could allocate its memory. */
 static shim_why unfit(state *s, bool *memory) {
   const mpi_calls *mpi = &next()->net;
   int inter = 0;

@@ -17,7 +17,7 @@ from figure_model import (
 from figure_plot import DASHED, DOUBLING, HALVING, INK, PROPOSED, RABENSEIFNER, RING, TUTTI, Panel
 from figure_source import FEW, HERE, KI, MI, MIDDLE, OPEN_MPI_RING, P, RANKS, SMALL, measured, simulated
 
-NOTE = "lines: tutti plan price with the paper's Table 2; points: SimGrid SMPI; what the paper states: in words"
+NOTE = "lines: tutti plan price with the paper's Table 2; points: SimGrid SMPI; text: statements of the paper"
 BYTES = "vector"
 RATIO_RANKS = [(9, 2), (23, 3), (37, 1), (127, 8), (255, 5)]
 
@@ -66,7 +66,7 @@ def figure_1(prices, table, few):
         right.joined("%d ranks" % ranks, [(x, t / mine[x]) for x, t in here.best(ranks) if x in mine], colour)
     if right.data:
         right.line("as fast", [(64, 1), (16777216, 1)], INK, 1.2)
-    return "Paper 001, Figure 1: what the proposed algorithm gains", NOTE, [left, right]
+    return "Paper 001, Figure 1: gain of the proposed algorithm", NOTE, [left, right]
 
 
 # ---- Figures 7, 8 and 9: against the size ----
@@ -102,7 +102,7 @@ def against_size(prices, table, title, xs, unit, few, y="time", **more):
             return unit([p for p in points if xs[0] <= p[0] <= xs[-1]])
 
         whole = inside(source.open_mpi(ranks))
-        names = ["doubling, below 10 KB", "ring, from 10 KB on", "recursive halving", "proposed, best number of steps", "tutti's choice"]
+        names = ["doubling, below 10 KB", "ring, 10 KB and more", "recursive halving", "proposed, best number of steps", "tutti's choice"]
         if panel is left:
             names = [""] * 5
         add(names[0], [p for p in whole if p[0] < OPEN_MPI_RING], DOUBLING)
@@ -124,7 +124,7 @@ def figure_7(prices, table, few):
         yrange="150:12000",
     )
     panels[0].upright(OPEN_MPI_RING)
-    panels[0].label("paper: Open MPI slows down at\\n10 KB, where it takes a ring", 9e3, 4600, "right")
+    panels[0].label("paper: Open MPI slows down at\\n10 KB, where it uses a ring", 9e3, 4600, "right")
     panels[1].yrange = ""
     panels[1].upright(OPEN_MPI_RING)
     return title, note, panels

@@ -36,7 +36,7 @@ NAMES = ["core", "node", "rack"]
 # What the ring's overhead on 192 GPUs leaves for 382 messages.
 LATENCY = (1e-3 * (RING_THROUGHPUT - JITTER) - 2 * t_ring(192, GRADIENT, 0, INFINIBAND)) / (2 * 191)
 NOTE = (
-    "dotted: the paper's equations; lines: tutti plan price; points: simulated; what the paper states: stars"
+    "dotted: the paper's equations; lines: tutti plan price; points: simulated; stars: values of the paper"
 )
 COLOURS = {"Ring": RING, "GLOO": TWO_LEVEL, "BLC": BLUECONNECT}
 
@@ -216,7 +216,7 @@ def figure_6(prices, table, few):
     ):
         at = 192 * ALONE / (ALONE + ms)
         right.star("paper: " + text % at, 192, at)
-    return "Paper 002, Figure 6: what synchronisation costs on up to 192 GPUs", NOTE, [left, right]
+    return "Paper 002, Figure 6: cost of synchronization on up to 192 GPUs", NOTE, [left, right]
 
 
 FIGURES = {"002-figure-5": figure_5, "002-figure-6": figure_6}

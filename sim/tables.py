@@ -299,7 +299,7 @@ def draw_tree(results):
         label = w.replace("tutti:", "tutti, ").replace("(" + TREE, "(").replace("(,", "(").replace("@1", ", unsliced")
         tics.append("'%s' %d" % (label, i))
     if order:
-        plot("sim-tree.svg", script + "set title '192 ranks, 3 racks of 16 nodes of 4: time over the bound of a node link'\nset lmargin at screen 0.36; set xrange [0:%g]; set yrange [%g:-0.6]; set xtics 0,0.5,%g; set ytics scale 0 noenhanced (%s); set grid noy\nset xlabel 'times the bound (a longer bar is cut, and says how long it is)'\nset arrow from 1,graph 0 to 1,graph 1 nohead lw 1.5 lc rgb INK front\nplot " % (TOP, len(order) - 0.4, TOP, ", ".join(tics)) + ", ".join(plots) + "\n", 620)
+        plot("sim-tree.svg", script + "set title '192 ranks, 3 racks of 16 nodes of 4: time over the bound of a node link'\nset lmargin at screen 0.36; set xrange [0:%g]; set yrange [%g:-0.6]; set xtics 0,0.5,%g; set ytics scale 0 noenhanced (%s); set grid noy\nset xlabel 'times the bound (longer bars are cut, and labeled)'\nset arrow from 1,graph 0 to 1,graph 1 nohead lw 1.5 lc rgb INK front\nplot " % (TOP, len(order) - 0.4, TOP, ", ".join(tics)) + ", ".join(plots) + "\n", 620)
 
 
 def summary(results):

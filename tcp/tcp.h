@@ -71,7 +71,7 @@ typedef struct tcp_early {
   bool whole, unwanted;
   tcp_slot *slot; /* the receive that it is for; NULL: none yet */
   char *bytes;
-  size_t room; /* memory at `bytes`, which grows with what comes */
+  size_t room; /* memory at `bytes`, which grows with the input */
 } tcp_early;
 
 typedef enum tcp_source_kind { TCP_LISTENER, TCP_LINE, TCP_WATCH } tcp_source_kind;
@@ -212,7 +212,7 @@ bool tcp_take_early(tcp_slot *s);
 void tcp_forget_slot(tcp_slot *s);
 /* The network is made: which of its messages that came before may its ranks have sent? */
 void tcp_early_check(const kit_net *n);
-/* Drop the messages of a network that is closed, and those of a lost process that have come in part. */
+/* Drop the messages of a closed network, and those of a lost process that have arrived in part. */
 void tcp_early_close(tcp_world *w, uint32_t number);
 void tcp_early_lose(tcp_world *w, int process);
 
@@ -228,13 +228,13 @@ void tcp_line_listen(tcp_line *line, bool reads, bool writes);
 void tcp_pump(tcp_line *line);
 /* It cannot be written any more: once what has come is read, its process is lost, for this reason. */
 void tcp_break(tcp_line *line, tcp_fate fate);
-/* Send what the queues have that got messages since the last call. */
+/* Send the contents of the queues that have received messages since the last call. */
 void tcp_pump_due(tcp_world *w);
 /* Read what has come. */
 void tcp_feed(tcp_line *line);
 /* Send a hello or a welcome, before all else. */
 void tcp_greet(tcp_line *line, uint32_t magic);
-/* A hello or welcome that has come in line->head: 1: it is right; 0: it is foreign; -1: not whole yet. */
+/* A received hello or welcome in line->head: 1: valid; 0: foreign; -1: incomplete. */
 int tcp_heard(tcp_line *line, uint32_t magic, uint32_t *from);
 enum { TCP_HELLO = 0x74746831, TCP_WELCOME = 0x74747731 };
 

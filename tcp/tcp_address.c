@@ -1,7 +1,7 @@
-/* tcp_address.c - where this process listens, and the links on which others answer.
+/* tcp_address.c - the addresses on which this process listens, and the links on which others answer.
  *
- * Idea       IPv4 addresses come first. Addresses that only a link knows, and those of the loopback device, are told if
- *            there are no others. The link on which another process has answered is tried first.
+ * Idea       IPv4 addresses come first. Link-local and loopback addresses are published if the host has no others. The link on
+ *            which another process has answered is tried first.
  * Invariant  Both ports are open only where TUTTI_INTERFACE says (listen.h).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>

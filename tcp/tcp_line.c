@@ -72,14 +72,14 @@ static size_t size_of(const tcp_out *o) {
   return TCP_HEAD + o->head.bytes;
 }
 
-/* The next part of a message that lies in one place. */
+/* The next contiguous part of a message. */
 static const char *part_of(const tcp_out *o, size_t sent, size_t *n) {
   const size_t at = sent < TCP_HEAD ? sent : sent - TCP_HEAD;
   *n = (sent < TCP_HEAD ? TCP_HEAD : o->head.bytes) - at;
   return (sent < TCP_HEAD ? (const char *)&o->head : o->bytes) + at;
 }
 
-/* Choose the next record: a part of one message where it lies, or several parts, gathered. */
+/* Choose the next record: a part of one message in place, or several parts, gathered. */
 static void next_record(tcp_line *line, const tcp_out *first) {
   size_t n, have = 0, sent = first->sent;
   line->record = part_of(first, sent, &n);
@@ -204,7 +204,7 @@ static bool begin_message(tcp_line *line) {
   return true;
 }
 
-/* Some bytes of what comes next: what recv returned. */
+/* The next received bytes: the result of recv. */
 static ssize_t read_some(tcp_line *line) {
   char waste[4096];
   const tt_tls *tls = line->world->tls;
@@ -229,8 +229,8 @@ static ssize_t read_some(tcp_line *line) {
   return n;
 }
 
-/* After a receive has its message, its caller has its turn: the next receive that it starts may be for what comes next,
- * which then needs no separate memory. */
+/* After a receive is complete, its caller runs: the next receive that it starts may be for the next bytes, which then
+ * need no separate memory. */
 void tcp_feed(tcp_line *line) {
   const unsigned before = line->received;
   line->unread = false;

@@ -92,7 +92,7 @@ static int net_recv(void *self, int number, int peer, int tag, void *bytes, size
     } else {
       s->stage = TCP_POSTED;
       kit_append(tcp_posted(n), &s->kit);
-      if (p) tcp_connect(tcp_world_of(n), p); /* the connection tells when it is gone */
+      if (p) tcp_connect(tcp_world_of(n), p); /* the connection reports when the peer is gone */
     }
   }
   pthread_mutex_unlock(&n->world->lock);

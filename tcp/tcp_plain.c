@@ -42,7 +42,7 @@ typedef struct plain {
   stage stage;
   bool full; /* the socket has not taken all of the last send */
   unsigned char secret[TT_TLS_SECRET];
-  opening mine; /* of the calling end: what it has sent; of the serving end: what it has received */
+  opening mine; /* of the calling end: its sent bytes; of the serving end: its received bytes */
   unsigned char expected[TT_DIGEST]; /* of the serving end: the caller's proof */
   size_t moved;                      /* bytes that this stage has sent or received */
   union {

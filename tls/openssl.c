@@ -1,10 +1,10 @@
 /* openssl.c - ends of TLS 1.3 connections by OpenSSL, for libtutti (tls_table.h).
  *
  * Idea       Both ends know a secret, so the handshake needs no certificates: it takes the secret as an external
- *            pre-shared key, and draws keys by an elliptic-curve exchange besides (psk_dhe_ke).
- * Cost       The handshake: one round trip and two multiplications on a curve at each end, about 0.2 ms. Then what
- *            AES-GCM takes, and a copy of all bytes. A bulk end has 128 KiB of its own, and makes an eighth as many system
- *            calls: OpenSSL itself makes two to read a record, and one to write it.
+ *            pre-shared key, and adds an elliptic-curve exchange (psk_dhe_ke).
+ * Cost       The handshake takes one round trip and two multiplications on a curve at each end, about 0.2 ms. Afterwards
+ *            each byte is encrypted by AES-GCM and copied. A bulk end has buffers of 128 KiB, and makes an eighth as
+ *            many system calls: OpenSSL itself makes two to read a record, and one to write it.
  * Invariant  Only TLS 1.3, only with a secret that both know, no tickets, no resumption. No call waits, or raises SIGPIPE.
  * Source     RFC 8446; SSL_CTX_set_psk_use_session_callback(3), SSL_CTX_set_psk_find_session_callback(3).
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -25,7 +25,7 @@ typedef struct end {
   int fd, broken;
   int ended;      /* the other end has closed the connection */
   size_t leaving; /* bytes of a send that returned EAGAIN */
-  /* A bulk end: what has come from the socket, and what waits to leave by it; NULL: another end. */
+  /* A bulk end: bytes received from the socket, and bytes to be sent; NULL: another kind of end. */
   char *in, *out;
   size_t in_at, in_have, out_at, out_have;
   /* The calling end: the secret, and its name. The serving end: the function that knows the secrets. */
@@ -115,7 +115,7 @@ static long control_socket(BIO *b, int command, long number, void *at) {
 
 /* ---- secrets ---- */
 
-/* The secret as what a session would have left behind; NULL: out of memory. */
+/* A session that contains the secret, as if it had been resumed; NULL: out of memory. */
 static SSL_SESSION *session_of(SSL *ssl, const unsigned char secret[TT_TLS_SECRET]) {
   static const unsigned char first_suite[] = {0x13, 0x01};
   SSL_SESSION *s = SSL_SESSION_new();
@@ -137,7 +137,7 @@ static int use_secret(SSL *ssl, const EVP_MD *md, const unsigned char **name, si
   return *session != NULL;
 }
 
-/* Without the secret the handshake goes on to certificates. This end has none, so it fails. */
+/* Without the secret the handshake continues with certificates. This end has no certificate, so the handshake fails. */
 static int find_secret(SSL *ssl, const unsigned char *name, size_t n, SSL_SESSION **session) {
   const end *e = SSL_get_app_data(ssl);
   char text[TT_TLS_NAME];

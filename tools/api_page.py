@@ -11,7 +11,7 @@ PART = re.compile(r"/\* -{5,} *([\w ]+?) *-+ \*/|(/\*\*?(?:[^*]|\*(?!/))*\*/)?\n
                   r"(?: */\*(?:[^*]|\*(?!/))*\*/)?\n)+)")
 CALL = re.compile(r"\btutti_[a-z_]+(?=\()")
 OTHERS = [("tutti_bucket.h", "gradients in buckets", "../buckets.md"), ("tutti_message.h", "messages between two ranks", ""),
-          ("tutti_plan.h", "plans, prices, wisdom, traces, variables", "../prices.md"),
+          ("tutti_plan.h", "plans, estimates, wisdom, traces, variables", "../prices.md"),
           ("tutti_fault.h", "shrink and grow", "../reliability.md#deaths-and-recovery"),
           ("tutti_create.h", "communicators without a launcher", "../hosts.md#how-the-ranks-find-each-other"),
           ("tutti_interrupt.h", "waits that end early", ""), ("tutti_mpi.h", "a communicator from an MPI's", "../mpi.md"),

@@ -43,7 +43,7 @@ def write(folder, build):
     os.makedirs(os.path.join(folder, "compositions"), exist_ok=True)
     for ranks, levels, figures in machines():
         parts.append("\n## %s\n" % levels)
-        parts.append("%d ranks, %s.\n" % (ranks, "with `%s`" % figures if figures else "with the built-in figures of a network"))
+        parts.append("%d ranks, %s.\n" % (ranks, "with `%s`" % figures if figures else "with the built-in parameters of a network"))
         for plan in proposed(tutti, ranks, levels, figures):
             count += 1
             picture = "compositions/%d.svg" % count

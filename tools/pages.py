@@ -1,12 +1,13 @@
 #!/usr/bin/python3
-"""pages.py - writes the pages that are made from the command's help and the header: docs/reference/, docs/man/tutti-*.1,
-tutti_*.3; and profiles/.
+"""pages.py - writes the pages that are made from the command's help and the header: docs/reference/, docs/man/tutti.1,
+tutti-*.1, tutti_*.3; and profiles/.
 
 Usage      tools/pages.py [--build build] [--check | --pictures]      (make pages, make pictures)
            --check: changes nothing; exit status 1 and a line for each page that differs.
            --pictures: draws the pictures of docs/ that `tutti plan draw` makes.
 Idea       `tutti help`, `tutti help COMMAND` and `tutti help variables` are the source, so the pages always agree with the
-           command. In docs/reference/ the text above the line <!-- made by make pages --> is written by hand.
+           command; for the parameters of a profile it is the table in src/cost/profile.c, with the values that `tutti info
+           --profile` prints. In docs/reference/ the text above the line <!-- made by make pages --> is written by hand.
 SPDX-License-Identifier: BSD-3-Clause"""
 import argparse
 import os
@@ -69,6 +70,24 @@ def list_of_commands(say):
     return [(name, summary) for name, summary in rows if name != "help"]
 
 
+def parameters(say):
+    """The parameters of a profile by group: unit, built-in value and meaning."""
+    with open(os.path.join(ROOT, "src/cost/profile.c")) as f:
+        source = re.sub(r'"\s*\n\s*"', "", f.read())
+    rows = re.findall(r'^ +\{"([a-z0-9.]+)", ([A-Z_]+), (?:offsetof|AT)\(.*?\),\s*"(.*?)"\},', source, re.M)
+    rows += [("shm.LEVEL." + name, kind, text) for name, kind, text in
+             re.findall(r'"shm\." name "\.([a-z]+)", ([A-Z_]+), AT\(.*?\),[ \\\n]*"(.*?)"', source)]
+    values = dict(re.findall(r"^([a-z0-9.]+) += (\S+)", say(["info", "--profile"]), re.M))
+    units = {"SECONDS": "s", "PER_BYTE": "s/B", "BYTES": "B"}
+    groups = {"Networks, of all levels or of one": [], "Networks as a whole": [], "Shared memory": [], "Compression": [], "GPUs": []}
+    titles, first_of_all = list(groups), [name for name, _, _ in rows].index("gamma")
+    for i, (name, kind, text) in enumerate(rows):
+        title = titles[{"shm": 2, "code": 3, "device": 4}.get(name.split(".")[0], int(i >= first_of_all))]
+        groups[title].append("| `%s` | %s | %s | %s |" % (name, units.get(kind, ""), values.get(name, "-"), linked(text, "reference")))
+    head = ["| parameter | unit | built in | meaning |", "|---|---|---:|---|"]
+    return "\n\n".join("## %s\n\n%s" % (title, "\n".join(head + of)) for title, of in groups.items())
+
+
 # ---- man pages ----
 
 
@@ -110,6 +129,19 @@ def man(say, name, summary, version):
     return "\n".join(out + [".SH SEE ALSO", ".BR tutti (1),", ".BR tutti (3)"]) + "\n"
 
 
+def main_man(say, version):
+    """The man page of the command itself: the list of `tutti help`."""
+    title, _, listed = say(["help"]).partition("\n")
+    out = ['.\\" tutti.1 - made of `tutti help` by make pages. SPDX-License-Identifier: BSD-3-Clause',
+           '.TH TUTTI 1 "" "tutti %s" "User commands"' % version, ".SH NAME", "tutti \\- " + roff(title.partition(" - ")[2]),
+           ".SH SYNOPSIS", ".B tutti", ".I COMMAND", "[options]", ".SH DESCRIPTION"]
+    for name, summary in re.findall(r"^  ([a-z-]+) +(\S.*(?:\n {8,}\S.*)*)", listed, re.M):
+        text = roff(re.sub(r"\s+", " ", summary))
+        out += [".TP", ".B " + roff("tutti " + name)] + [text + ("." if name in ("help", "--version") else "; see")]
+        out += [] if name in ("help", "--version") else [".BR tutti\\-%s (1)." % name]
+    return "\n".join(out + [".SH SEE ALSO", ".BR tutti (3)"]) + "\n"
+
+
 def profiles(say):
     """Yields path and text of each profile of a machine."""
     for machine, nodes in MACHINES.items():
@@ -122,11 +154,12 @@ def pages(say):
     """Yields path and text of each page."""
     yield from profiles(say)
     version = say(["--version"]).split()[1]
-    for path, made in (("docs/reference/variables.md", variables), ("docs/reference/commands.md", commands),
+    for path, made in (("docs/reference/variables.md", variables), ("docs/reference/commands.md", commands), ("docs/reference/profile.md", parameters),
                        ("docs/reference/c-api.md", lambda _: api_page.page(ROOT))):
         with open(os.path.join(ROOT, path)) as f:
             above = f.read().split(MARK)[0]
         yield path, above + MARK + "\n" + made(say).rstrip() + "\n"
+    yield "docs/man/tutti.1", main_man(say, version)
     for name, summary in list_of_commands(say):
         yield "docs/man/tutti-%s.1" % name, man(say, name, summary, version)
     for name, text in api_page.manuals(ROOT, roff, version):
@@ -142,7 +175,7 @@ def main():
     tutti = os.path.join(ROOT, args.build, "tutti")
 
     def say(words):
-        return subprocess.run([tutti] + words, stdout=subprocess.PIPE, check=True, text=True).stdout
+        return subprocess.run([tutti] + words, stdout=subprocess.PIPE, check=True, text=True, env=dict(os.environ, TUTTI_PROFILE="none")).stdout
     if args.pictures:
         for name, words in PICTURES.items():
             say(["plan", "draw"] + words + ["-o", os.path.join(ROOT, "docs", name)])

@@ -5,7 +5,9 @@
 # FILE ends in .svg or .png; -dark.svg and -dark.png are drawn for a dark page. Other SVGs adapt
 # to the page that shows them. Each library has a fixed color: `line` has the names.
 # SPDX-License-Identifier: BSD-3-Clause
+import html
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -48,16 +50,23 @@ def quoted(words):
     return '"%s"' % words.replace('"', "'")
 
 
-def adapt(path):
-    """Insert style.css before the first definition of the picture, so that a dark page shows a dark picture."""
+def finish(path, title, dark):
+    """Remove gnuplot's names, which browsers show as tooltips. Insert style.css before the first definition of a picture for
+    light pages, so that a dark page shows a dark picture."""
     with open(path) as f:
         picture = f.read()
+    named = "<title>%s</title>\n" % html.escape(title, quote=False) if title else ""
+    picture = re.sub(r"<title>Gnuplot</title>\n(<desc>Produced by.*?</desc>\n)?", lambda _: named, picture)
+    picture = re.sub(r"<title>gnuplot_plot.*?</title>", "", picture).replace("gnuplot_", "")
+    if not dark:
+        picture = picture.replace("<defs>", "<style>\n%s</style>\n<defs>" % text("style.css"), 1)
     with open(path, "w") as f:
-        f.write(picture.replace("<defs>", "<style>\n%s</style>\n<defs>" % text("style.css"), 1))
+        f.write(picture)
 
 
-def draw(path, script, width=900, height=520):
-    """Draw a picture. The sizes are the pixels of an SVG; a PNG is a third larger."""
+def draw(path, script, width=900, height=520, title=""):
+    """Draw a picture. The sizes are the pixels of an SVG; a PNG is a third larger. The title describes an SVG to readers that do
+    not see it; by default it is the title in the script, if there is only one."""
     if not path.endswith((".svg", ".png")) or "'" in path or "\n" in path:
         raise Failed("'%s' does not end in .svg or .png" % path)
     svg, dark = path.endswith(".svg"), path[:-4].endswith("-dark")
@@ -70,8 +79,9 @@ def draw(path, script, width=900, height=520):
         raise Failed("no picture %s: %s" % (path, e)) from e
     if done.returncode or (done.stderr.strip() and "adjusting to" not in done.stderr):
         raise Failed("gnuplot could not draw %s: %s" % (path, done.stderr.strip()))
-    if svg and not dark:
-        adapt(path)
+    if svg:
+        titles = re.findall(r"set title '([^']+)'", script)
+        finish(path, title or (titles[0] if len(titles) == 1 else ""), dark)
     return done.stdout
 
 
@@ -110,7 +120,7 @@ def page(path, title, panels, columns, width=460, height=400, entries=(), note="
     if note:
         out.append("set label %s at screen 0.5, screen %g center font 'sans,10.5' tc rgb INK noenhanced" % (quoted(note), 14 / tall))
     out += key(entries, 0.5, 1 - 34 / tall, across) if entries else ["unset key", "plot [0:1] [0:1] NaN notitle"]
-    draw(path, "\n".join(out) + "\nunset multiplot", wide, tall)
+    draw(path, "\n".join(out) + "\nunset multiplot", wide, tall, title)
 
 
 def main():

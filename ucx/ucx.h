@@ -97,13 +97,13 @@ static inline int ucx_world_lost(const ucx_world *w, int process) {
 int ucx_world_unlike(const ucx_world *w, int process, char *words, size_t size);
 /* The endpoint to a process on a rail, connected if needed; NULL: the process is lost. The caller holds the lock. */
 ucp_ep_h ucx_world_end(ucx_world *w, int process, int rail);
-/* Close the endpoints to a process that is not connected to any more, and abandon what is in flight. */
+/* Close the endpoints to a process that is not connected to any more, and abandon the messages in flight. */
 void ucx_world_abandon(ucx_peer *p);
 /* Is there a route to a process on another host? 1, or 0 and why not. */
 int ucx_world_reaches(ucx_world *w, char *why, size_t size);
 /* Formats UCX's reason for a failure, with the relevant settings. */
 void ucx_why(const char *what, ucs_status_t status, char *why, size_t size);
-/* Mark a peer as lost: nothing more comes from it, nor goes to it. */
+/* Mark a peer as lost: no more messages from it or to it. */
 void ucx_world_lose(ucx_peer *p, ucs_status_t status);
 /* Call after the last network is closed. */
 void ucx_world_close(ucx_world *w);

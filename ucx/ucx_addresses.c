@@ -31,7 +31,7 @@ static int rail_of(const char *device) {
   return -1;
 }
 
-/* Named devices first, and of these IPv4; then addresses that only a link knows. */
+/* Named devices first, and of these IPv4 first; then link-local addresses. */
 static int order_of(const struct ifaddrs *i, tt_reach_kind reach, const void *ctx) {
   const char *only = tt_env("TUTTI_INTERFACE");
   const int other = !named(i->ifa_name);

@@ -285,7 +285,7 @@ static int net_cancel(void *self, int number) {
   return stays;
 }
 
-/* Fail the requests that wait for a lost process. Where it was lost on one rail, what is in flight on the others is
+/* Fail the requests that wait for a lost process. If it was lost on one rail, its messages on the others are
  * abandoned. */
 static void lose(ucx_net *n) {
   ucx_world *w = world_of(n);

@@ -165,8 +165,8 @@ typedef struct kit_place {
   unsigned link; /* 0: more than one link knows the address */
 } kit_place;
 
-/* The place of an address in the list that this host tells to others; addresses with lower numbers come first. Numbers form
- * groups of KIT_ORDERS: the host tells the addresses of the first group that has any. -1: it never tells this one. */
+/* The index of an address in the list that this host publishes; lower numbers come first. Numbers form groups of
+ * KIT_ORDERS, and the host publishes the addresses of the first group that is not empty. -1: it never publishes this one. */
 typedef int kit_order_fn(const struct ifaddrs *a, tt_reach_kind reach, const void *ctx);
 
 /* Fills in the name and the addresses of this host. `look` stays empty. */

@@ -175,7 +175,7 @@ def refusals():
              ("stream is of class str", x, {}, {"stream": "fast"}), ("stream is of class bool", x, {}, {"stream": True}),
              ("stream is of class int", x, {}, {"stream": -1}),
              ("do not go together", x, {}, {"stream": on, "coded": "lossless"}),
-             ("no stream orders", host, None, {"stream": on}), ("orders arrays", 3.0, None, {"stream": on, "out": None})]
+             ("streams do not order", host, None, {"stream": on}), ("orders arrays", 3.0, None, {"stream": on, "out": None})]
     for pattern, what, said, more in table:
         if said is not None:
             what.said = said

@@ -1,6 +1,6 @@
-"""Calls each operation with each type, and compares the results with the table of supported types in docs/torch.md.
+"""Calls each operation with each type, and compares the results with docs/reference/torch-support.md.
 
-    tutti run -n 2 python3 torch_support.py docs/torch.md [--write]
+    tutti run -n 2 python3 torch_support.py docs/reference/torch-support.md [--write]
 
 A cell lists the types of its column for which the result is correct: all of them (yes), none (-), or their names. Rank 0 prints
 TAP; with --write it replaces the table in the file.
@@ -102,7 +102,7 @@ def main():
         good = found == 1 and (new == page or "--write" in sys.argv)
         print(f"{'ok' if good else 'not ok'} - the table of supported calls matches the results of the calls")
         if not good:
-            print("# this writes it: tutti run -n 2 python3 python/tests/torch_support.py docs/torch.md --write")
+            print("# this writes it: tutti run -n 2 python3 python/tests/torch_support.py docs/reference/torch-support.md --write")
     dist.destroy_process_group()
 
 

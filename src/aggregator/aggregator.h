@@ -103,7 +103,7 @@ typedef enum tt_aggregator_word { TT_CHALLENGES, TT_REQUESTS, TT_ANSWERS } tt_ag
 void tt_aggregator_prove(tt_aggregator_word word, const char key[TT_KEY],
                          const tt_aggregator_hello *hello, const unsigned char nonce[TT_DIGEST],
                          const void *text, size_t n, unsigned char proof[TT_DIGEST]);
-/* The name of a session's secret in TLS, and the other way round; false: it is no such name. */
+/* The name of a session's secret in TLS, and the session of a name; false: not such a name. */
 void tt_aggregator_tls_name(uint64_t session, char name[TT_TLS_NAME]);
 bool tt_aggregator_tls_session(const char *name, uint64_t *session);
 

@@ -1,4 +1,4 @@
-/* aggregator_daemon.h - inside the daemon: sessions, and what they want of the loop that serves them.
+/* aggregator_daemon.h - internals of the daemon: sessions, and their requests to the event loop.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_AGGREGATOR_DAEMON_H
 #define TT_AGGREGATOR_DAEMON_H
@@ -31,7 +31,7 @@ typedef struct tt_uplink {
   double lost_since;          /* s */
   bool lost;                  /* no turn continues */
   bool in_wanted, out_wanted; /* as of a member */
-  size_t from, to;            /* what is yet to go up */
+  size_t from, to;            /* bytes that still have to be sent to the parent */
   size_t head;                /* bytes of the answer's head that have come */
   tt_aggregator_sum answer;
   uint64_t back; /* bytes behind it that have come */
@@ -44,7 +44,7 @@ struct tt_session {
   double since;            /* s, when the first came */
   bool ending;             /* no turn begins any more: a member has gone, or members differ */
   bool more;               /* there is more to do without waiting */
-  bool over; /* to be closed, because nothing is left to send, or something is wrong */
+  bool over; /* to be closed: everything has been sent, or an error occurred */
   tt_stage stage;
   uint32_t next;                  /* the member whose head, or piece, is read */
   size_t have;                    /* bytes of it that have come */

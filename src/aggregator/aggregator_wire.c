@@ -51,7 +51,7 @@ typedef struct member {
   tt_share share[TT_LANE_P2P];
   uint8_t ways[TT_LANE_P2P]; /* on which a share has not passed yet: out, in */
   turns out, in;
-  tt_aggregator_head head;      /* of the turn that goes out */
+  tt_aggregator_head head;      /* of the turn that is being sent */
   double pace;                  /* B/s at most; 0: no limit */
   long silence;                 /* s after which the host is lost; 0: never */
   struct sockaddr_storage peer; /* where the aggregator listens */
@@ -153,8 +153,8 @@ static tt_aggregator_head head_of(const tt_share *s) {
                               .wants = s->wants};
 }
 
-/* What goes to the aggregator while other bytes go to ranks takes its part of the link and no more: if it ran
- * ahead, the rank that waits for the other bytes would leave its own link idle. */
+/* While bytes are also sent to ranks, the bytes for the aggregator get only their share of the link. If they
+ * got more, a rank that waits for the other bytes would leave its link idle. */
 static void keep_pace(member *a, const tt_share *s) {
   static const double more =
       1.05; /* of its part, because the last byte comes back later than it went */
@@ -347,7 +347,7 @@ static bool alive(tt_wire *w, int peer) {
   return !a->lost || a->differs;
 }
 
-/* Another connection tells whether the process lives: it also ends a session if a member dies. */
+/* A second connection shows whether the process is alive, and ends the session if a member dies. */
 static bool answers(const tt_wire *w) {
   const member *a = of(w);
   if (!a->closed) return false;

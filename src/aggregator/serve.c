@@ -171,7 +171,7 @@ static bool join_above(server *d, tt_session *s, char *why, size_t size) {
     return false;
   }
   if (d->no_answer > 0 && now - d->no_answer < AGAIN) {
-    snprintf(why, size, "the aggregator above it, %s, did not answer %.0f s ago", d->above,
+    snprintf(why, size, "the aggregator above it, %s, has not answered; last attempt %.0f s ago", d->above,
              now - d->no_answer);
     return false;
   }
@@ -193,7 +193,7 @@ static bool join_above(server *d, tt_session *s, char *why, size_t size) {
 
 static void end_session(server *d, tt_session *s);
 
-/* The session of a seat; NULL: *why says what is missing. */
+/* The session of a seat; NULL: *why has the reason. */
 static tt_session *session_of(server *d, const tt_aggregator_seat *seat, char *why, size_t size) {
   tt_session *s = find_session(d, seat);
   const size_t bytes = tt_session_bytes(seat);
@@ -289,7 +289,7 @@ static void hear_first_byte(server *d, guest *g) {
   if (recv(g->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) != 1 || !tt_tls_begins(byte)) return;
   if (d->tls)
     g->secure = tt_tls_serve(d->tls, g->fd, find_session_secret, d);
-  else if (send_now(g, "no TLS\r\n", 8)) /* its TLS takes it for what it is not */
+  else if (send_now(g, "no TLS\r\n", 8)) /* its TLS takes this for an invalid record */
     show_out(d, g, true);
 }
 

@@ -109,7 +109,7 @@ static size_t wanted_now(const tt_session *s, tt_member *m) {
   return 0;
 }
 
-/* Sends a member what it wants and has not got yet. */
+/* Sends a member the sums that it needs and has not received yet. */
 static void serve_member(tt_session *s, uint32_t i) {
   tt_member *m = &s->member[i];
   m->out_wanted = false;
@@ -152,7 +152,7 @@ static bool read_next(tt_session *s, void *to, size_t n) {
   return true;
 }
 
-/* Members made different calls, or what they send makes no sense. All are told. */
+/* Members made different calls, or sent invalid data. All members are notified. */
 static void refuse_turn(tt_session *s) {
   put_sum_head(s, TUTTI_ERR_MISMATCH);
   s->ending = true;
@@ -184,7 +184,7 @@ static bool is_sensible(const tt_session *s) {
   return h->bytes % element == 0 && (s->up || s->gives.bytes == h->bytes);
 }
 
-/* Is there a place for what members want in the next turn? */
+/* Is there a slot for the sums that members need in the next turn? */
 static bool has_place(const tt_session *s) {
   for (uint32_t i = 0; i < s->seat.members; i++)
     if (s->member[i].fd >= 0 && s->answered - s->member[i].turn >= TT_SESSION_TURNS) return false;

@@ -43,15 +43,15 @@ static tutti_status check_buffer(const char *function, const char *name, extent 
   if (!e.bytes) return TUTTI_OK;
   if (!e.at) return tt_fail(TUTTI_ERR_ARG, "%s: %s is NULL", function, name);
   if (e.at % align)
-    return tt_fail(TUTTI_ERR_ARG, "%s: %s is not aligned on %zu bytes as its type asks", function,
+    return tt_fail(TUTTI_ERR_ARG, "%s: %s is not aligned to %zu bytes, as its type requires", function,
                    name, align);
   if (e.at + e.bytes < e.at)
-    return tt_fail(TUTTI_ERR_ARG, "%s: %s and its size reach beyond the address space", function,
+    return tt_fail(TUTTI_ERR_ARG, "%s: %s and its size exceed the address space", function,
                    name);
   return TUTTI_OK;
 }
 
-/* In elements: the whole vector, this rank's block, and what lies before that block. */
+/* In elements: the whole vector, this rank's block, and the blocks before it. */
 typedef struct vector {
   size_t all, own, before;
 } vector;
@@ -76,8 +76,7 @@ tutti_status tt_host_check(const char *function, const char *name, const void *a
   const tutti_status status = tt_vector_check(function, name, at, count, type);
   if (status || !count || !tt_on_device(at, &number)) return status;
   return tt_fail(TUTTI_ERR_UNSUPPORTED,
-                 "%s: %s lies on device %d, where only collectives take vectors; copy it to the "
-                 "host first",
+                 "%s: %s is on device %d, and only collectives accept vectors there; copy it to the host first",
                  function, name, number);
 }
 
@@ -133,10 +132,9 @@ tutti_status tt_exact_check(const tutti_comm *comm, const char *function, const 
   if (user && !user->fn) return TUTTI_OK;
   return tt_fail(TUTTI_ERR_UNSUPPORTED,
                  user ? "%s: the contract 'exact' needs a built-in op: tutti cannot tell whether a "
-                        "user-defined op depends on the order of its operands; take a "
-                        "communicator with another contract"
+                        "user-defined op depends on the order of its operands; use a communicator with another contract"
                       : "%s: the contract 'exact' has sums and averages of floating point, and no "
-                        "products; take a communicator with another contract",
+                        "products; use a communicator with another contract",
                  function);
 }
 
@@ -163,7 +161,7 @@ tutti_status tt_call_check(const tutti_comm *comm, const char *function, const t
   *in_place = src.bytes && dst.bytes && src.base == dst.base;
   if (!*in_place && extents_overlap(src, dst))
     return tt_fail(TUTTI_ERR_OVERLAP,
-                   "%s: src and dst overlap; make them equal (in place) or apart", function);
+                   "%s: src and dst overlap; make them equal (in place) or disjoint", function);
   return TUTTI_OK;
 }
 

@@ -1,7 +1,7 @@
 /* calls.c - the forms of a collective whose arguments are one struct (tutti_call.h).
  *
- * Idea       A tutti_call becomes the tt_call of the function with the collective's name, or a list. What the
- *            collective does not have is zero in it, since ranks compare their arguments.
+ * Idea       A tutti_call becomes the tt_call of the function with the collective's name, or a list. Unused
+ *            fields are zero, because ranks compare their arguments.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "call.h"
 #include "measure.h"

@@ -1,4 +1,4 @@
-/* codes.c - the code that a call brings; and what a coded message makes of numbers, without sending it
+/* codes.c - the code of a call, and the numbers that a coded message contains, without sending it
  * (code.h).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>

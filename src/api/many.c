@@ -1,8 +1,8 @@
 /* many.c - checks the arguments of a list of buffers that are summed as one operation (tutti_call.h).
  *
  * Overlaps   each pair must be valid by itself, and a buffer that one pair writes must not be
- *            read or written by another. If the lists are in memory order, as they mostly are,
- *            one walk along both checks that; else they are sorted first.
+ *            read or written by another. If the lists are in memory order, which is usual, one pass
+ *            over both checks this; otherwise they are sorted first.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* prices.c - what runs for a call, what it takes by prediction, and what is faster by measurement:
- * for people, of any machine or of a communicator.
+/* prices.c - explanations for people: the plan of a call, its predicted time, and the plans that
+ * were measured to be faster, for any machine or for a communicator.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,14 +32,13 @@ static tutti_status check_question(const tutti_question *q, tutti_prices **price
   if ((unsigned)q->coll >= TUTTI_COLL_COUNT)
     return tt_fail(TUTTI_ERR_ARG, "tutti_prices_make: no such collective");
   if (q->ranks < 1 || q->ranks > 1 << 20)
-    return tt_fail(TUTTI_ERR_ARG, "tutti_prices_make: %d ranks; 1 to 1048576 can be priced",
+    return tt_fail(TUTTI_ERR_ARG, "tutti_prices_make: %d ranks; 1 to 1048576 are possible",
                    q->ranks);
   if (q->root < 0 || q->root >= q->ranks)
-    return tt_fail(TUTTI_ERR_ARG, "tutti_prices_make: root %d is none of 0..%d", q->root,
+    return tt_fail(TUTTI_ERR_ARG, "tutti_prices_make: root %d is not in 0..%d", q->root,
                    q->ranks - 1);
   if (!tt_type_valid(q->type))
-    return tt_fail(TUTTI_ERR_TYPE, "tutti_prices_make: type %d is none of tutti_type",
-                   (int)q->type);
+    return tt_fail(TUTTI_ERR_TYPE, "tutti_prices_make: type %d is not a tutti_type", (int)q->type);
   if (tt_coll_reduces(q->coll) && !tutti_type_has_op(q->type, q->op))
     return tt_fail(TUTTI_ERR_OP, "tutti_prices_make: type %s has no op %s",
                    tutti_type_name(q->type), tutti_op_name(q->op));
@@ -189,7 +188,7 @@ tutti_status tutti_prices_make(const tutti_question *q, tutti_prices **prices) {
   if (!status && q->only && *q->only) status = only_these(q, &setting);
   if (!status && setting.only && setting.only->n) status = helpers_of(q, &setting);
   if (!status) status = put_helpers_beside(q, &setting, &p->position);
-  if (!status && q->net) status = tt_profile_parse(&setting.profile, q->net, "the figures");
+  if (!status && q->net) status = tt_profile_parse(&setting.profile, q->net, "the parameters");
   if (!status) status = place_asked_hosts(q, &setting, p);
   if (!status) status = tt_override_parse(q->algorithm, q->ranks, &p->override);
   if (!status) status = tt_chooser_new(&setting, &p->chooser);
@@ -232,7 +231,7 @@ tutti_status tutti_comm_prices(tutti_comm *comm, tutti_coll coll, tutti_type typ
   tt_call call = {.coll = coll, .count = 1, .type = type, .op = op, .root = root};
   if (!prices) status = tt_fail(TUTTI_ERR_ARG, "tutti_comm_prices: prices is NULL");
   if (!status && (root < 0 || root >= tutti_comm_size(comm)))
-    status = tt_fail(TUTTI_ERR_ARG, "tutti_comm_prices: root %d is none of 0..%d", root,
+    status = tt_fail(TUTTI_ERR_ARG, "tutti_comm_prices: root %d is not in 0..%d", root,
                      tutti_comm_size(comm) - 1);
   if (!status) status = tt_call_check_kind("tutti_comm_prices", &call);
   if (!status) status = tt_exact_check(comm, "tutti_comm_prices", &call);
@@ -443,9 +442,9 @@ tutti_status tutti_profile_text(char **text) {
   tt_text t = {0};
   char path[400];
   tt_profile_here(&profile);
-  tt_text_add(&t,
-              "# What prices are made of here. Profile: %s.\n# TUTTI_PROFILE=FILE reads this.\n",
-              tt_profile_path(path, sizeof path));
+  tt_text_add(
+      &t, "# The parameters of the cost model. Profile: %s.\n# TUTTI_PROFILE=FILE reads this.\n",
+      tt_profile_path(path, sizeof path));
   tt_profile_print(&t, &profile);
   return tt_text_hand_over(&t, text);
 }

@@ -65,7 +65,7 @@ static tutti_status agree_on_buckets(tutti_buckets *b, tutti_status mine) {
     else if (r < data && all[r].provides != all[0].provides)
       status = tt_fail(
           TUTTI_ERR_MISMATCH,
-          "%s: rank %d %s, rank 0 does not; give memory on all ranks, or NULL on all", WHO, r,
+          "%s: rank %d %s, rank 0 does not; pass memory on all ranks, or NULL on all", WHO, r,
           all[r].provides ? "leaves its tensors' memory to tutti" : "brings its tensors' memory");
   }
   if (all && !status) b->provides = all[0].provides;
@@ -218,7 +218,7 @@ static tutti_status check_on_host(const tutti_buckets *b, const tutti_tensor *te
   for (size_t i = 0; i < b->n && !b->provides; i++)
     if (tensors[i].count && tt_on_device(tensors[i].data, &number))
       return tt_fail(TUTTI_ERR_UNSUPPORTED,
-                     "%s: tensor %zu lies on device %d, and buckets with bf16 or a code are for "
+                     "%s: tensor %zu is on device %d, and buckets with bf16 or a code are for "
                      "memory of the host",
                      WHO, i, number);
   return TUTTI_OK;
@@ -282,7 +282,7 @@ static tutti_status register_tensors(tutti_buckets *b, const tutti_tensor *tenso
   if (!made || (floats && !b->residual))
     return tt_fail(TUTTI_ERR_MEMORY, "%s: out of memory for %zu tensors", WHO, b->n);
   b->bytes = b->config.bytes ? b->config.bytes : bucket_bytes(b->comm, total);
-  return b->bytes ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "%s: out of memory for prices", WHO);
+  return b->bytes ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "%s: out of memory for estimates", WHO);
 }
 
 /* ---- creating and freeing ---- */

@@ -167,7 +167,7 @@ static tutti_status look_at_even(const tt_pricing *p, tt_candidate *x, bool *sli
   return status;
 }
 
-/* Do the ranks that were built send so much, twice what is priced, that it is not worth building all? */
+/* Do the built ranks send more than twice the messages that are simulated, so that the others need not be built? */
 static bool sends_too_much(const tt_kept *x) {
   double sends = 0, built = 0;
   for (int r = 0; r < x->ask.ranks; r++) {

@@ -35,7 +35,7 @@ typedef struct tt_candidate {
   tt_finding *found;
 } tt_candidate;
 
-/* Curves may lie that much below the times that they stand for (curve.c). */
+/* A curve may be lower than the simulated times by this much (curve.c). */
 #define TT_CURVE_ACCURACY 0.94
 
 /* When a candidate's turn comes, and the least time that it can take at some size. */
@@ -91,7 +91,7 @@ typedef struct tt_effort {
 struct tt_chooser {
   tt_setting setting;
   tt_cost_model model, loop, exported; /* of steps; of loops; of loops that copy nothing */
-  tt_cost_model least;                 /* the least of these, for bounds */
+  tt_cost_model least;                 /* the minimum of these, for bounds */
   bool levels;                         /* the profile has more than one */
   bool unbound;                        /* for tests: prices all candidates */
   tt_candidates *of[TUTTI_COLL_COUNT][TT_WEIGHTS];

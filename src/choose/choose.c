@@ -190,8 +190,8 @@ static bool try_override(tt_chooser *c, const tt_problem *p, const tt_plan_spec 
   if (lacks.needs & TT_NEED_PROOF)
     tt_unproven_words(plan, ask.ranks, refusal, TT_REFUSAL);
   else if (lacks.skipped)
-    snprintf(refusal, TT_REFUSAL, "%s: on more than %d ranks the prover is not asked",
-             name, TT_MOST_PROVEN);
+    snprintf(refusal, TT_REFUSAL, "%s: on more than %d ranks the prover is not asked", name,
+             TT_MOST_PROVEN);
   else if (lacks.needs & TT_NEED_FEW)
     snprintf(refusal, TT_REFUSAL,
              "%s rounds coded numbers more than %d times, or completes a sum on several ranks",
@@ -202,7 +202,7 @@ static bool try_override(tt_chooser *c, const tt_problem *p, const tt_plan_spec 
   else if (lacks.needs)
     snprintf(refusal, TT_REFUSAL,
              "%s cannot do an op that rounds: it groups the operands differently on some ranks, "
-             "so their last bits would differ; integers, min and max it can do",
+             "so their last bits would differ; it can do integers, min and max",
              name);
   return !lacks.needs;
 }
@@ -436,7 +436,7 @@ static tutti_status break_down(tt_chooser *c, const tt_plan_spec *plan, int slic
   tutti_status status = tt_candidate_sim(c, plan, slices, p->coll, p->root, false, p->bytes, &sim);
   if (status) return status;
   if (!tt_sim_run(sim, (double)p->bytes, breakdown) || (rounds && !tt_sim_one_port(sim, rounds)))
-    status = tt_fail(TUTTI_ERR_MEMORY, "%s cannot be priced: out of memory", plan->text);
+    status = tt_fail(TUTTI_ERR_MEMORY, "no estimate of %s: out of memory", plan->text);
   *sends = tt_sim_busiest(sim);
   tt_sim_free(sim);
   return status;

@@ -20,8 +20,8 @@
 
 typedef struct tt_chooser tt_chooser;
 
-/* Has the engine a loop for the schedules of these n ranks? Loops are cheaper. *most: for
- * vectors of up to that many bytes; 0: it has none. TUTTI_ERR_MEMORY. */
+/* Does the engine have a fast path for the schedules of these n ranks? *most: the largest vector in
+ * bytes; 0: no fast path. TUTTI_ERR_MEMORY. */
 typedef tutti_status tt_has_loop_fn(tt_sched *const *scheds, int n, uint64_t *most);
 
 /* The machine and its settings. */
@@ -45,7 +45,7 @@ typedef struct tt_setting {
   tt_verify verify;           /* which plans are proven before they run */
   const tt_plan_spec *only; /* only this plan or family is a candidate, which is kept; NULL: all */
   tt_code code;             /* of messages between ranks that share no memory */
-  int roundings;            /* the most on the way of a number, if the code rounds */
+  int roundings;            /* the largest number of roundings of a number, if the code rounds */
   const int *node; /* per rank: ranks with one number share memory; NULL: as `inside` says */
   const int *
       host; /* per rank: the number of its host in the profile; NULL: hosts are numbered in the order of the
@@ -169,7 +169,7 @@ tutti_status tt_roundings_of(const tt_chooser *c, const tt_ask *ask, int *roundi
 /* *much: would this stage of a composition, between the nodes of that level, round more than allowed? */
 tutti_status tt_stage_rounds(const tt_chooser *c, const tt_plan_spec *plan, tutti_coll coll,
                              int ranks, int level, bool *much);
-/* May messages of such a call take that code? Of codes that round, sums of all ranks' floats. */
+/* May messages of such a call take that code? Codes that round are only for sums of the floats of all ranks. */
 bool tt_code_takes_call(tt_code code, tutti_coll coll, tutti_type type, tutti_op op);
 /* The predicted time of a choice; < 0: none. */
 double tt_choice_seconds(tt_chooser *c, const tt_problem *problem, const tt_choice *choice);

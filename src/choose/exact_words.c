@@ -26,6 +26,6 @@ void tt_exact_words_say(tt_text *t, tutti_type type, int ranks) {
   const size_t size = tutti_type_size(type), words = bytes_of_words(type, ranks);
   tt_text_add(t,
               "Exact: a %s of %zu bytes becomes integers of %zu, if exponents within %d numbers "
-              "span 32; a maximum of %zu bytes for each %d numbers goes first\n",
+              "span 32; a maximum of %zu bytes for each %d numbers is sent first\n",
               tutti_type_name(type), size, words, TT_BLOCK, sizeof(tt_breadth), TT_BLOCK);
 }

@@ -46,7 +46,7 @@ static tutti_status bound_link(const tt_chooser *c, tt_ask ask, int first, tt_bo
   if (!model->tree.even || model->position || n == 1 || n > MOST_OF_HOST || first % n)
     return TUTTI_OK;
   tt_sched **all = calloc((size_t)ask.ranks, sizeof *all);
-  tutti_status status = all ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "out of memory for a price");
+  tutti_status status = all ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "out of memory for an estimate");
   for (ask.rank = first; ask.rank < first + n && !status; ask.rank++)
     status = tt_algo_build(&ask, &all[ask.rank]);
   if (!status) tt_bound_domain(bound, all, first, n, model, model->hosts->level);

@@ -28,7 +28,7 @@ void tt_override_print(tt_text *text, const tt_override *override);
 bool tt_override_equal(const tt_override *a, const tt_override *b);
 /* The same for equal overrides; 0 for none. */
 uint64_t tt_override_hash(const tt_override *override);
-/* The plan that is wanted for this size; NULL: none. */
+/* The plan that the user named for this size; NULL: none. */
 const tt_plan_spec *tt_override_for(const tt_override *override, uint64_t bytes);
 /* Is this plan ruled out? */
 bool tt_override_forbids(const tt_override *override, const tt_plan_spec *plan, uint64_t bytes);

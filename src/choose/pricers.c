@@ -32,7 +32,7 @@ tutti_status tt_build_senders(const tt_ask *ask, tt_sched **all) {
       senders++;
       status = build(*ask, peer, &all[peer]);
       if (!status && messages * senders > MOST_LOOKS)
-        status = tt_fail(TUTTI_ERR_UNSUPPORTED, "%s on %d ranks: too many messages to price",
+        status = tt_fail(TUTTI_ERR_UNSUPPORTED, "%s on %d ranks: too many messages to simulate",
                          ask->plan->text, ask->ranks);
     }
   }
@@ -58,7 +58,7 @@ static tutti_status build_rest(const tt_ask *ask, double most, tt_sched **all) {
     if (r > 0) of_some += sends;
     const bool far = r == SOME && of_some / SOME * ask->ranks > 2 * most;
     if (!status && (messages > most || far))
-      status = tt_fail(TUTTI_ERR_UNSUPPORTED, "%s on %d ranks: too many messages to price",
+      status = tt_fail(TUTTI_ERR_UNSUPPORTED, "%s on %d ranks: too many messages to simulate",
                        ask->plan->text, ask->ranks);
   }
   return status;
@@ -127,7 +127,7 @@ tutti_status tt_stage_sim(const tt_level_stage *x, const tt_cost_model *model, t
   if (!status) status = uniform ? tt_build_senders(&ask, all) : build_rest(&ask, HUGE_VAL, all);
   *stage = status ? NULL : tt_sim_new(all, x->ranks, uniform, model);
   if (!status && !*stage)
-    status = tt_fail(TUTTI_ERR_MEMORY, "%s cannot be priced: out of memory", x->plan->text);
+    status = tt_fail(TUTTI_ERR_MEMORY, "no estimate of %s: out of memory", x->plan->text);
   tt_sched_free_all(all, x->ranks);
   return status;
 }
@@ -158,7 +158,7 @@ static tutti_status sim_built(const tt_pricing *p, bool one, tt_sched **all, uin
   if (runs) *size = loop;
   *sim = tt_sim_new(all, p->ask.ranks, one, &model);
   if (*sim) return TUTTI_OK;
-  return tt_fail(TUTTI_ERR_MEMORY, "%s on %d ranks cannot be priced: out of memory",
+  return tt_fail(TUTTI_ERR_MEMORY, "no estimate of %s on %d ranks: out of memory",
                  p->ask.plan->text, p->ask.ranks);
 }
 
@@ -190,13 +190,13 @@ static bool always(const tt_pricing *p) {
 
 enum { ALL = 4 };
 static const tt_pricer pricers[] = {
-    {"the ranks on the longest ways to the root", tt_ways_apply, TT_BOUNDED_BY_SOME, tt_ways_sim,
+    {"the ranks on the longest paths to the root", tt_ways_apply, TT_BOUNDED_BY_SOME, tt_ways_sim,
      NULL, NULL},
     {"one rank on even levels, with domains as large as the largest", tt_even_applies,
      TT_BOUNDED_ON_EVEN_LEVELS, tt_even_sim, NULL, tt_even_raise},
     {"a group of each level", tt_stages_apply, TT_BOUNDED_NOT, tt_stages_sim, tt_stages_curve,
      NULL},
-    {"one rank, which stands for all", one_stands_for_all, TT_BOUNDED_BY_SOME, sim_one, NULL, NULL},
+    {"one rank, which represents all", one_stands_for_all, TT_BOUNDED_BY_SOME, sim_one, NULL, NULL},
     [ALL] = {"all ranks", always, TT_BOUNDED_BY_SOME, sim_all, NULL, NULL}};
 
 tt_pricing tt_pricing_of(tt_chooser *c, const tt_plan_spec *plan, tutti_coll coll, int root) {
@@ -227,7 +227,7 @@ tutti_status tt_pricing_sim(const tt_pricing *p, const tt_pricer *by, uint64_t *
   tt_sim_free(whole);
   if (!can)
     return tt_fail(TUTTI_ERR_UNSUPPORTED,
-                   "%s in %d slices has too many messages to price; set fewer", text, p->slices);
+                   "%s in %d slices has too many messages to simulate; set fewer", text, p->slices);
   return *sim ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "out of memory for slices of %s", text);
 }
 

@@ -1,7 +1,7 @@
 /* pricers.h - the five ways to estimate the time of a plan.
  *
- * Idea       An estimate simulates schedules (sim.h). On many ranks those of some tell the rest, and which ones
- *            depends on the plan: pricers.c has a table, and the first row that applies is used. `tutti
+ * Idea       An estimate simulates schedules (sim.h). On many ranks, the schedules of some ranks suffice. Which
+ *            ones depends on the plan: the first row of the table in pricers.c that applies is used. `tutti
  *            explain` names it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_PRICERS_H
@@ -97,7 +97,7 @@ tutti_status tt_stages_curve(const tt_pricing *p, int weight, tt_curve *curve);
 
 /* ---- hosts whose links differ (host_price.c) ---- */
 
-/* Are all ranks simulated, though fewer would otherwise suffice? If not, the estimate is the one without the parameters
+/* Are all ranks simulated, although fewer would suffice otherwise? If not, the estimate is the one without the parameters
  * of hosts, raised to the lower bounds of the ranks of those hosts. */
 bool tt_priced_by_hosts(const tt_pricing *p);
 tutti_status tt_hosts_raise(const tt_pricing *p, tt_curve *curve);

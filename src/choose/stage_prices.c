@@ -23,7 +23,7 @@ static tutti_status price_stage(tt_chooser *c, tt_stage_price *x, const tt_cost_
   c->effort.messages += tt_sim_messages(sim);
   x->possible = tt_price_curve(sim, &x->curve);
   tt_sim_free(sim);
-  return x->possible ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "out of memory for a price");
+  return x->possible ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "out of memory for an estimate");
 }
 
 tutti_status tt_stage_find(tt_chooser *c, const tt_level_stage *stage, int weight,
@@ -33,7 +33,7 @@ tutti_status tt_stage_find(tt_chooser *c, const tt_level_stage *stage, int weigh
   *found = -1;
   if (i == c->stages && (i & (i - 1)) == 0) {
     tt_stage_price *more = realloc(c->stage, (size_t)(i ? 2 * i : 1) * sizeof *more);
-    if (!more) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the prices of stages");
+    if (!more) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the estimates of stages");
     c->stage = more;
   }
   if (i == c->stages) {
@@ -132,7 +132,7 @@ tutti_status tt_stages_curve(const tt_pricing *p, int weight, tt_curve *curve) {
     const tutti_status status = tt_stage_find(p->c, &list[i], weight, &model, &at);
     if (status) return status;
     if (at < 0)
-      return tt_fail(TUTTI_ERR_UNSUPPORTED, "%s cannot be priced: its stage %s cannot",
+      return tt_fail(TUTTI_ERR_UNSUPPORTED, "no estimate of %s: its stage %s has none",
                      p->ask.plan->text, list[i].plan->text);
     add_curve(curve, &p->c->stage[at].curve, list[i].part);
   }

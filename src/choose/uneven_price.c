@@ -19,7 +19,7 @@ static void print_even(const tt_tree *tree, tt_text *levels) {
     tt_text_add(levels, "%s%s:%d", l ? " " : "", tree->level[l].name, tree->level[l].most);
 }
 
-/* The same plan on even levels, where one rank's schedule stands for all; false: it cannot be built, or its
+/* The same plan on even levels, where one rank's schedule represents all; false: it cannot be built, or its
  * ranks differ. *plan belongs to the caller. */
 static bool find_even(const tt_chooser *c, const tt_ask *ask, tt_plan_spec **plan, tt_ask *there) {
   const tt_arg *own = tt_plan_spec_levels(ask->plan);
@@ -51,7 +51,7 @@ bool tt_even_applies(const tt_pricing *p) {
 }
 
 static tutti_status not_even(const tt_ask *ask) {
-  return tt_fail(TUTTI_ERR_UNSUPPORTED, "%s cannot be priced on even levels", ask->plan->text);
+  return tt_fail(TUTTI_ERR_UNSUPPORTED, "no estimate of %s on even levels", ask->plan->text);
 }
 
 /* The even levels, where there are more ranks, of hosts like most. */
@@ -139,7 +139,7 @@ static tutti_status sim_even(const tt_ask *there, const tt_cost_model *model, tt
   if (!status) status = tt_build_senders(there, all);
   if (!status) *sim = tt_sim_new(all, there->ranks, true, model);
   if (!status && !*sim)
-    status = tt_fail(TUTTI_ERR_MEMORY, "%s cannot be priced: out of memory", there->plan->text);
+    status = tt_fail(TUTTI_ERR_MEMORY, "no estimate of %s: out of memory", there->plan->text);
   tt_sched_free_all(all, there->ranks);
   return status;
 }

@@ -30,7 +30,7 @@ typedef struct ways {
 static tutti_status add_rank(ways *w, int rank) {
   if (w->all[rank]) return TUTTI_OK;
   if (w->n == MOST_ON_WAYS)
-    return tt_fail(TUTTI_ERR_UNSUPPORTED, "%s on %d ranks: its ways are too long to price",
+    return tt_fail(TUTTI_ERR_UNSUPPORTED, "%s on %d ranks: its paths are too long to simulate",
                    w->ask.plan->text, w->ask.ranks);
   w->ask.rank = rank;
   const tutti_status status = tt_algo_build(&w->ask, &w->all[rank]);
@@ -93,12 +93,12 @@ static tutti_status add_others(ways *w, tt_builder *others) {
   for (int r = 0; r < w->ask.ranks; r++) {
     if (!others[r].s) continue;
     w->all[r] = tt_build_end(&others[r]);
-    if (!w->all[r]) status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for a price");
+    if (!w->all[r]) status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for an estimate");
   }
   return status;
 }
 
-/* The rest does nothing: one schedule stands for it. */
+/* The other ranks do nothing: one schedule represents them. */
 static tutti_status simulate_ways(ways *w, const tt_cost_model *model, tt_sim **sim) {
   tt_builder b;
   tt_build_begin(&b, w->ask.plan->text, w->ask.coll, w->ask.ranks, 0, 0, false, 1);
@@ -110,7 +110,7 @@ static tutti_status simulate_ways(ways *w, const tt_cost_model *model, tt_sim **
     if (w->all[r] == nothing) w->all[r] = NULL;
   tt_sched_free(nothing);
   return *sim ? TUTTI_OK
-              : tt_fail(TUTTI_ERR_MEMORY, "%s cannot be priced: out of memory", w->ask.plan->text);
+              : tt_fail(TUTTI_ERR_MEMORY, "no estimate of %s: out of memory", w->ask.plan->text);
 }
 
 tutti_status tt_ways_sim(const tt_pricing *p, uint64_t *size, tt_sim **sim) {
@@ -124,7 +124,8 @@ tutti_status tt_ways_sim(const tt_pricing *p, uint64_t *size, tt_sim **sim) {
   w.all = calloc(P, sizeof *w.all);
   w.rank = malloc(MOST_ON_WAYS * sizeof *w.rank);
   *sim = NULL;
-  if (!others || !w.all || !w.rank) status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for a price");
+  if (!others || !w.all || !w.rank)
+    status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for an estimate");
   if (!status) status = add_ends(&w, &p->c->model.tree, 0, 0, &left);
   if (!status) status = add_ways(&w);
   if (!status) status = add_others(&w, others);

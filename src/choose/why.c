@@ -17,7 +17,7 @@ void tt_why_not(const tt_chooser *c, const tt_problem *p, const tt_quote *o, cha
   if (!o->possible) {
     tt_sched *s = NULL;
     const char *at =
-        "not priced on this many ranks: the schedules of all of them would have to be built";
+        "not estimated on this many ranks: the schedules of all of them would have to be built";
     if (tt_algo_build(&ask, &s)) {
       at = strstr(tutti_error(), " ranks: ");
       at = at ? at + strlen(" ranks: ") : tutti_error();

@@ -67,10 +67,10 @@ static void say_plan(tt_text *t, const char *name, int slices) {
 
 static void say_wisdom(tt_text *t, const tt_wisdom_entry *e) {
   char time[24], own[24], size[24];
-  tt_text_add(t,
-              "By wisdom: at %s it took %s +- %d %%; the plan with the least estimate took %s (%s)\n",
-              tt_size_words((double)e->bytes, size), tt_time_words(1e-9 * (double)e->took, time),
-              e->spread, tt_time_words(1e-9 * (double)e->own, own), e->when);
+  tt_text_add(
+      t, "By wisdom: at %s it took %s +- %d %%; the plan with the least estimate took %s (%s)\n",
+      tt_size_words((double)e->bytes, size), tt_time_words(1e-9 * (double)e->took, time), e->spread,
+      tt_time_words(1e-9 * (double)e->own, own), e->when);
 }
 
 static void say_part(tt_text *t, const char *what, const char *where, double seconds, double all,
@@ -158,8 +158,8 @@ static void say_hosts(tt_text *t, const tt_cost_model *p) {
   }
   free(domain);
   if (hosts)
-    tt_text_add(t, "Links differ: %d host%s %s figures of %s own, and slow ones come last\n", hosts,
-                hosts == 1 ? "" : "s", hosts == 1 ? "has" : "have", hosts == 1 ? "its" : "their");
+    tt_text_add(t, "Links differ: %d host%s %s other parameters, and slow ones come last\n", hosts,
+                hosts == 1 ? "" : "s", hosts == 1 ? "has" : "have");
 }
 
 void tt_why_words(tt_text *t, const tt_chooser *c, const tt_why *w) {

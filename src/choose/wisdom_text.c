@@ -220,8 +220,8 @@ static void read_wisdom_entry(reader *r, tt_wisdom_entry *e) {
   if (end && !end[1]) *end = 0;
   expect(r, end && parse_whole_number(percent, 100000, &spread), at, "a spread such as 4%");
   e->spread = (int)spread;
-  e->own = read_us(r, "what the price's own choice took, in us");
-  e->predicted = read_us(r, "the price, in us");
+  e->own = read_us(r, "the time of the plan with the least estimate, in us");
+  e->predicted = read_us(r, "the estimate, in us");
   read_when(r, e->when);
 }
 
@@ -258,8 +258,7 @@ static void read_wisdom_header(reader *r) {
   expect(r, strcmp(text, "tutti") == 0, at, "'tutti' and its version");
   at = read_word(r, text, sizeof text);
   snprintf(sentence, sizeof sentence,
-           "it was measured with tutti '%.20s', and this is %s, whose plans may be others; measure "
-           "again",
+           "it was measured with tutti '%.20s', and this is %s, whose plans may differ; measure again",
            text, version);
   if (strcmp(text, version) != 0) wisdom_error(r, at, sentence);
 }

@@ -77,8 +77,8 @@ enum { TT_FRAME = 32 << 10, TT_FRAME_HEAD = 8, TT_FRAME_RAW = 32 << 10 };
  * whole blocks, or all that is left. Returns the frame's bytes; *taken: those coded. */
 size_t tt_frame_make(tt_code code, tutti_type type, const void *from, size_t bytes, void *frame,
                      size_t *taken);
-/* The bytes of a frame, and those that it stands for, from its first TT_FRAME_HEAD bytes; false: no
- * frame begins so. */
+/* The size of a frame, and of its decoded data, from its first TT_FRAME_HEAD bytes; false: not a
+ * frame. */
 bool tt_frame_sizes(const void *head, size_t *frame, size_t *raw);
 /* Decodes a whole frame; false: it is damaged. */
 bool tt_frame_open(tt_code code, tutti_type type, const void *frame, void *to);

@@ -144,7 +144,7 @@ WIDTH(64)
 #undef WIDTH
 #define OF_WIDTH(width, name) ((width) == 2 ? name##16 : (width) == 4 ? name##32 : name##64)
 
-/* Does a sample have enough zero bytes to make coding the plane pay? */
+/* Does a sample have enough zero bytes for the plane to be worth coding? */
 static bool has_zeros(const uint8_t *plane, size_t n) {
   size_t zeros = 0, looked = 0;
   for (size_t i = 0; i < n; i += (1 + n / 128) | 1, looked++) zeros += plane[i] == 0;

@@ -183,8 +183,8 @@ size_t tt_huffman_pack(const uint8_t *from, size_t n, uint8_t *to, size_t most) 
 
 /* ---- unpacking ---- */
 
-/* What the next BITS bits begin with: a byte, and the length of its code above it. Bits that begin no code, in a
- * damaged stream, stand for anything. */
+/* What the next BITS bits begin with: a byte, and the length of its code above it. In a damaged stream, bits may
+ * begin no code; then the entry is arbitrary. */
 static void make_table(const code *c, uint16_t *table) {
   for (unsigned i = 0; i < 1u << BITS; i++) table[i] = BITS << 8;
   for (int s = 0; s < SYMBOLS; s++)
@@ -232,8 +232,8 @@ static void take_one(const uint16_t *table, stream *s, uint64_t *bits) {
   s->used += e >> 8;
 }
 
-/* Decodes all streams in step, so that none waits for another's look at the table, while each has AT_ONCE
- * bytes to come, and whole words before the end. */
+/* Decodes all streams in parallel, so that the table lookups of one do not delay the others, while each
+ * has at least AT_ONCE bytes left, and whole words before its end. */
 static void take_together(const uint16_t *table, stream s[STREAMS], const uint8_t *end) {
   size_t rounds = SIZE_MAX;
   for (int k = 0; k < STREAMS; k++) rounds = tt_min(rounds, s[k].left / AT_ONCE);

@@ -24,7 +24,7 @@
 tutti_comm *tt_comm_new(int rank, int ranks) {
   tt_device_seek();
   atomic_store(&tt_process.communicates, true);
-  struct whole { /* one allocation, so that what a call needs lies together */
+  struct whole { /* one allocation, so that the fields of a call are close together */
     tutti_comm comm;
     tt_flight flight;
     tt_plan_cache plans;
@@ -348,7 +348,7 @@ static tutti_status set_levels(tutti_comm *comm) {
   return status;
 }
 
-/* Do all ranks share memory, and every level of it? Threads mostly do, so that is quick to tell. */
+/* Do all ranks share memory, at every level? For threads this is usually so, and quick to check. */
 static bool all_are_near(const tutti_comm *comm) {
   const tt_colors *first = &comm->info[0].placement;
   bool near = !tt_over_net(comm);

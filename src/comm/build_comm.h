@@ -39,7 +39,7 @@ void tt_comm_destroy(tutti_comm *comm);
  * text of tutti_error. Returns the status of the communicator's failure. */
 tutti_status tt_comm_spoil(tutti_comm *comm, tutti_status status);
 
-/* The parts that ranks bring for a new communicator among them, exchanged over another one, or by the caller's all-gather. */
+/* The parts that ranks contribute to a new communicator, exchanged over another communicator or by the caller's all-gather. */
 typedef struct tt_part {
   uint64_t ctrl;
   uint32_t wisdom, taken; /* tt_wisdom_announce; the number of its network was taken */

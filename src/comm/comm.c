@@ -34,7 +34,7 @@ static bool is_delivered(void *ctx, unsigned turn, tutti_status *status) {
   if (peer < 0) return true;
   if (turn % 16 == 0) tt_idle();
   if (turn < LOOKS_FROM || turn % LOOKS_EVERY) return false;
-  if (tt_comm_differs(comm)) return true; /* such a peer will never take it */
+  if (tt_comm_differs(comm)) return true; /* such a peer will never receive it */
   tt_wait_for_taker(comm, &f->p, peer);
   if (comm->broken) *status = tt_fail(comm->broken, "%s", comm->why);
   return false;
@@ -127,7 +127,7 @@ tutti_status tutti_mem_alloc(tutti_comm *comm, size_t bytes, void **memory) {
   if (bytes == 0) return TUTTI_OK;
   *memory = comm->wire->memory->alloc(comm->wire, bytes);
   if (*memory) return TUTTI_OK;
-  return tt_fail(TUTTI_ERR_MEMORY, "tutti_mem_alloc: %zu bytes of shared memory cannot be had",
+  return tt_fail(TUTTI_ERR_MEMORY, "tutti_mem_alloc: %zu bytes of shared memory are not available",
                  bytes);
 }
 

@@ -55,7 +55,7 @@ static const char *host_of(const card *x) {
   return strchr(x->texts, 0) + 1;
 }
 
-/* A round of the meeting. A table with another row of this rank than it brought is of another round or meeting. */
+/* A round of the bootstrap. A table whose row of this rank differs from the row that it sent is of another round or bootstrap. */
 static tutti_status gather_rows(const creation *c, tutti_status failed, const void *mine,
                                 size_t bytes, tt_table *all) {
   size_t has;

@@ -278,7 +278,7 @@ static tutti_status from_pmix(tutti_comm **base, bool only) {
   if (status == TUTTI_ERR_UNSUPPORTED)
     return tt_fail(TUTTI_ERR_SYSTEM,
                    "PMIX_RANK says that a launcher started this process as one of several ranks, "
-                   "and they cannot meet: %.200s; or call MPI_Init and "
+                   "and they cannot connect: %.200s; or call MPI_Init and "
                    "tutti_comm_from_mpi(MPI_COMM_WORLD, &comm), or start them with `tutti run`",
                    tutti_error());
   if (!status)
@@ -355,7 +355,7 @@ tutti_status tutti_comm_from_env(tutti_comm **comm) {
   if (again)
     return tt_fail(TUTTI_ERR_STATE,
                    "tutti_comm_from_env: this process has joined its job before; "
-                   "tutti_comm_dup what it joined");
+                   "use tutti_comm_dup");
   return tt_ended(base             ? tutti_comm_dup(base, comm)
                   : e.room.joiners ? tt_guest_join(&e.room, e.rank, e.room.joiners, comm)
                                    : tt_joiner_join(e.segment, e.index, comm));

@@ -66,7 +66,7 @@ static tutti_status collect(exchange *x, const void *mine, size_t bytes, void *a
     if (n == tt_row_bytes(bytes))
       memcpy((char *)all + (size_t)r * bytes, row, bytes);
     else
-      status = tt_fail(TUTTI_ERR_SYSTEM, "rank %d brought %zu bytes, not %zu", r, n, bytes);
+      status = tt_fail(TUTTI_ERR_SYSTEM, "rank %d sent %zu bytes, not %zu", r, n, bytes);
   }
   tt_table_drop(&table);
   return status;
@@ -78,7 +78,7 @@ static double cores_here(void) {
   return cores > 0 ? cores : 1;
 }
 
-/* The domains of a network that does not tell them: those of the cores that this process is bound to. */
+/* The domains of a network that does not provide them: those of the cores that this process is bound to. */
 static tt_domains domains_of_site(const tutti_net *net) {
   const tutti_net_site *s = &net->site;
   tt_cpu_bits cores;
@@ -278,7 +278,7 @@ static tutti_status say_in_calls(exchange *x, common *c, const member *mine, mem
   return status || c->status ? status : collect(x, mine, sizeof *mine, all);
 }
 
-/* Reads what the ranks have brought: each a member, and rank 0 the settings and the text behind it. */
+/* Reads the contributions of the ranks: a member from each, and from rank 0 also the settings and their text. */
 static tutti_status read_members(const tt_table *table, int ranks, common *c, member *all) {
   size_t n, most = sizeof *all + sizeof *c;
   for (int r = 0; r < ranks; r++) {
@@ -287,7 +287,7 @@ static tutti_status read_members(const tt_table *table, int ranks, common *c, me
     if (first) memcpy(c, row + sizeof *all, sizeof *c);
     if (first) c->text = NULL; /* it was rank 0's */
     if (n != tt_row_bytes(first ? most + c->bytes : sizeof *all) || first != (r == 0))
-      return tt_fail(TUTTI_ERR_SYSTEM, "rank %d brought %zu bytes about itself", r, n);
+      return tt_fail(TUTTI_ERR_SYSTEM, "rank %d sent %zu bytes about itself", r, n);
     memcpy(&all[r], row, sizeof *all);
     if (!first) continue;
     if (!(c->text = malloc(c->bytes + 1)))
@@ -336,7 +336,7 @@ static tutti_status check_words(const common *c, const member *all, int ranks) {
   if (!c->status)
     while (fits && r < ranks && ENDS(all[r].placement.host) && all[r].cores > 0) r++;
   if (fits && (c->status || r == ranks)) return TUTTI_OK;
-  return tt_fail(TUTTI_ERR_SYSTEM, "what rank %d says of itself makes no sense", fits ? r : 0);
+  return tt_fail(TUTTI_ERR_SYSTEM, "the description that rank %d sent of itself is invalid", fits ? r : 0);
 }
 
 /* What all ranks say of themselves, and rank 0 of the settings. */
@@ -390,7 +390,7 @@ static tutti_status check_encryption(const tutti_net *net, const member *all) {
   return r < net->ranks ? tt_tls_data(net->name) : TUTTI_OK;
 }
 
-/* Exchanges what the ranks need to know of each other, and finds their placement. */
+/* Exchanges the data that ranks need about each other, and finds their placement. */
 static tutti_status rise_with(exchange *x, const tutti_net *net, common *c, member *all,
                               opened *heaps, tt_layout *layout) {
   tutti_comm *comm = x->comm;

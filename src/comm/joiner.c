@@ -126,10 +126,10 @@ static tutti_status look_around(const tt_segment *segment, int index, tt_long_wa
                    "this process is a joiner, and no rank is alive that could take it in");
   if (limit > 0 && tt_seconds() - wait->since >= limit)
     return tt_fail(TUTTI_ERR_TIMEOUT,
-                   "this process is a joiner, and was not taken in (tutti_comm_grow) within "
+                   "this process is a joiner, and was not admitted (tutti_comm_grow) within "
                    "%g s (TUTTI_CONNECT_TIMEOUT)",
                    limit);
-  tt_long_wait_for(wait, "the ranks to take in this joiner (tutti_comm_grow)");
+  tt_long_wait_for(wait, "the ranks to admit this joiner (tutti_comm_grow)");
   return TUTTI_OK;
 }
 

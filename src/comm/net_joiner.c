@@ -27,7 +27,7 @@ static tutti_status others_are_gone(guest *g) {
   g->alone = true;
   return tt_fail(
       TUTTI_ERR_PEER_LOST,
-      "this process is a joiner, and the ranks that took it in have given up, or are gone");
+      "this process is a joiner, and the ranks that admitted it have given up, or are gone");
 }
 
 /* What the leader hands to it, which the caller frees: *bytes behind *at. */
@@ -153,7 +153,7 @@ static tutti_status await_invitation(guest *g) {
     free(body);
     if (!status) return read;
     if (tt_interrupted(&asked)) return tt_say_interrupted(g->wait.call);
-    tt_long_wait_for(&g->wait, "the ranks to take in this joiner (tutti_comm_grow)");
+    tt_long_wait_for(&g->wait, "the ranks to admit this joiner (tutti_comm_grow)");
     const bool late = limit > 0 && tt_seconds() >= last;
     if (g->alone || (status == TUTTI_ERR_TIMEOUT && !late)) {
       g->alone = false;
@@ -161,7 +161,7 @@ static tutti_status await_invitation(guest *g) {
     }
     if (status == TUTTI_ERR_TIMEOUT)
       return tt_fail(TUTTI_ERR_TIMEOUT,
-                     "this process is a joiner, and was not taken in (tutti_comm_grow) within "
+                     "this process is a joiner, and was not admitted (tutti_comm_grow) within "
                      "%g s (TUTTI_CONNECT_TIMEOUT)",
                      limit);
     return status;

@@ -56,7 +56,7 @@ static bool find_profile(char *path, size_t size) {
 
 const char *tt_profile_path(char *text, size_t size) {
   if (!find_profile(text, size))
-    snprintf(text, size, "none, so the built-in figures (`tutti tune` measures this machine)");
+    snprintf(text, size, "none, so the built-in parameters (`tutti tune` measures this machine)");
   return text;
 }
 
@@ -66,10 +66,11 @@ static tutti_status check_machine(const char *path, const char *text, const tt_p
   int column;
   if (!*m->of || strcmp(m->of, tt_machine_name(here, sizeof here)) == 0) return TUTTI_OK;
   const int line = tt_profile_said(text, &column);
-  return tt_fail(TUTTI_ERR_ARG,
-                 "profile '%.250s', line %d, column %d: its figures are of '%s', and this machine "
-                 "is '%s'; measure it with `tutti tune`, or take the line out",
-                 path, line, column, m->of, here);
+  return tt_fail(
+      TUTTI_ERR_ARG,
+      "profile '%.250s', line %d, column %d: its parameters are of '%s', and this machine "
+      "is '%s'; measure it with `tutti tune`, or remove the line",
+      path, line, column, m->of, here);
 }
 
 static tutti_status read_profile(const char *path, tt_profile *profile) {
@@ -88,7 +89,7 @@ void tt_profile_here(tt_profile *profile) {
   char path[4096];
   tt_profile_shm(profile);
   if (find_profile(path, sizeof path) && read_profile(path, profile))
-    tt_log(0, "%s; the built-in figures are used", tutti_error());
+    tt_log(0, "%s; the built-in parameters are used", tutti_error());
 }
 
 void tt_profile_over(tt_profile *profile, const char *network) {
@@ -97,7 +98,7 @@ void tt_profile_over(tt_profile *profile, const char *network) {
   if (tt_news(profile->over, network))
     tt_log(
         0,
-        "profile '%.250s': its figures of the network are of '%s', and this one is '%s'; the "
+        "profile '%.250s': its network parameters are of '%s', and this one is '%s'; the "
         "built-in ones are used; measure it with `tutti tune` (docs/prices.md), or take the line "
         "`network =` out",
         tt_profile_path(path, sizeof path), profile->over, network);
@@ -113,7 +114,7 @@ tutti_status tt_contract_check(const char *who, tutti_contract contract, int ran
 tutti_status tt_code_contract(const char *who, const tt_code_wish *wish, tutti_contract contract) {
   if (contract != TUTTI_CONTRACT_EXACT || !tt_code_lossy(wish->code)) return TUTTI_OK;
   return tt_fail(TUTTI_ERR_UNSUPPORTED,
-                 "%s: the contract 'exact' allows no error; take 'lossless', or another contract",
+                 "%s: the contract 'exact' allows no error; use 'lossless', or another contract",
                  who);
 }
 

@@ -44,7 +44,7 @@ void tt_log(int level, const char *format, ...) __attribute__((format(printf, 2,
 char *tt_thread_text(size_t *size);
 
 /* TUTTI_OK, or TUTTI_ERR_STATE with a message after finalize or in a forked child. Every public
- * call that does anything begins with it. */
+ * function that does anything calls it first. */
 tutti_status tt_alive(void);
 /* The same, and TUTTI_ERR_ARG with its name for the first of two pointers that is NULL. two NULL:
  * there is only one. */

@@ -12,7 +12,7 @@
 static const double PAUSE = 0.02; /* s between two calls */
 
 void tutti_interrupt_set(tutti_interrupt_fn *fn, void *ctx) {
-  /* order: threads that set a function do so one after another */
+  /* order: threads set a function one after another */
   atomic_store(&tt_process.interrupt.fn, NULL);
   tt_process.interrupt.ctx = ctx;
   tt_process.interrupt.thread = pthread_self();

@@ -1,7 +1,7 @@
 /* variables.c - the environment variables that tutti knows, and a warning for those that it does not.
  *
  * Idea       variables.def is the one table. A variable that begins with TUTTI_ and is not in it is probably
- *            misspelled, and has no effect: the log says so once, with the nearest name.
+ *            misspelled, and has no effect. The log has a warning, once, with the most similar name.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <string.h>

@@ -56,8 +56,8 @@ static tt_links same_links(const tt_cost_model *model, int level, const tt_sim_m
   return (tt_links){0, 1};
 }
 
-/* s/B that a message takes at least at this rank's end: that of the slowest link on its way, used by it
- * alone; of a torus, by it in each node on the way. */
+/* s/B that a message takes at least at this rank's end: on the slowest link of its route, if no other
+ * message uses that. On a torus this holds in each node of the route. */
 static double least_beta(const tt_cost_model *model, uint32_t rank, const tt_sim_message *d) {
   const int last = model->levels - 1;
   double beta = tt_link_at(model, last, rank)->beta;

@@ -54,7 +54,7 @@ static double on_busiest_link(const tt_sim *sim, const round_load *all) {
   const tt_contention *x = &sim->model.contention;
   const double places = tt_tree_count(&sim->model.tree, 0, 0);
   const double each = sim->model.ranks / places / sim->sim_ranks;
-  const double left = 1 - all->messages * each / (places - 1); /* of the others that get none */
+  const double left = 1 - all->messages * each / (places - 1); /* of the others, which receive none */
   const double squares = all->squares * each * (left > 0 ? left : 0);
   return x->mean * all->shares * each + x->excess * root_of(squares);
 }

@@ -1,7 +1,7 @@
-/* cost_model.c - cost models from the figures of a profile.
+/* cost_model.c - cost models from the parameters of a profile.
  *
- * Idea       the figures of a level take the place of those that hold everywhere, and those of a host take the
- *            place of its level's.
+ * Idea       the parameters of a level replace those that hold everywhere, and those of a host replace those
+ *            of its level.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
@@ -114,7 +114,7 @@ tutti_status tt_figures_known(const tt_profile *m, const tt_cost_model *p) {
       known |= strcmp(p->tree.level[l].name, m->level[i].name) == 0;
     if (!known)
       return tt_fail(TUTTI_ERR_ARG,
-                     "there are figures for the level '%s', and the topology has no such level",
+                     "there are parameters for the level '%s', and the topology has no such level",
                      m->level[i].name);
   }
   return tt_hosts_known(m, p);

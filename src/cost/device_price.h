@@ -7,7 +7,11 @@
  *            bus and the plan counts.
  *            Over several hosts, kernels make the first stage alone: then the block that a rank sums comes to the host, not the
  *            vector, and the plan is shorter by that stage.
- * Source     docs/gpu.md, "The price", which also lists measured times.
+ * Formulas   n bytes on P ranks and D devices take, by kernels, sum + max(2 P/D n memory, (P - P/D)/D n link); through the host
+ *            2 copy + max(P/D n bus, plan), and turn in addition if ranks share a device and n is short. On several hosts, with
+ *            the P and D of one host, kernels read P/D n and write n/D in a device's memory, and read (1 - 1/D) P/D n over
+ *            its link; the plan is shorter by its first stage.
+ * See        docs/gpu.md, which lists measured times.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_DEVICE_PRICE_H
 #define TT_DEVICE_PRICE_H
@@ -37,7 +41,7 @@ tt_device_price tt_price_on_devices(const tt_device_figures *figures, int ranks,
 tt_device_price tt_price_near_devices(const tt_device_figures *figures, int ranks, int devices,
                                       uint64_t bytes, double plan, double stage);
 
-/* Which way such a call takes, for an explanation. */
+/* How such a call runs, for an explanation. */
 typedef struct tt_device_way {
   const char *device; /* its name */
   bool kernels;       /* the way it takes */

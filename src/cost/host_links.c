@@ -51,7 +51,7 @@ static double larger_one(double a, double b) {
   return a > b ? a : b;
 }
 
-/* What a level's link is at the end of such a host. */
+/* The link of a level at the end of such a host. */
 static tt_link link_at_host(const tt_cost_model *p, int level, int of_hosts, const tt_link *own) {
   tt_link f = p->link[level];
   if (level > of_hosts) return f;
@@ -64,8 +64,7 @@ static tt_link link_at_host(const tt_cost_model *p, int level, int of_hosts, con
   f.o = larger_one(f.o, own->o);
   f.o_next = larger_one(f.o_next, own->o_next >= 0 ? own->o_next : own->o);
   if (own->ports > 0) f.ports = own->ports;
-  if (p->torus && own->beta >= 0)
-    f.beta = own->beta; /* a node has separate links on all levels */
+  if (p->torus && own->beta >= 0) f.beta = own->beta; /* a node has separate links on all levels */
   return f;
 }
 
@@ -129,7 +128,7 @@ tutti_status tt_hosts_known(const tt_profile *m, const tt_cost_model *p) {
   for (int i = 0; i < m->hosts; i++)
     if (!*m->host[i].name && m->host[i].last >= n)
       return tt_fail(TUTTI_ERR_ARG,
-                     "there are figures for the host %d, and the hosts here are 0 to %d",
+                     "there are parameters for the host %d, and the hosts here are 0 to %d",
                      m->host[i].last, n - 1);
   return TUTTI_OK;
 }

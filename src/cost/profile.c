@@ -25,89 +25,105 @@ typedef struct figure {
 } figure;
 
 static const figure of_level[] = {
-    {"alpha", SECONDS, offsetof(tt_link, alpha), "a message, whatever its size"},
-    {"delay", SECONDS, offsetof(tt_link, L), "on top, while the port is free again"},
+    {"alpha", SECONDS, offsetof(tt_link, alpha), "per message, regardless of its size"},
+    {"delay", SECONDS, offsetof(tt_link, L),
+     "until a message arrives, in addition; its port is free again"},
     {"gap", SECONDS, offsetof(tt_link, g),
-     "from one message to the next at least, while the link carries bytes"},
-    {"beta", PER_BYTE, offsetof(tt_link, beta), "a byte through the link"},
-    {"processor", SECONDS, offsetof(tt_link, o), "of a core, for a message at either end"},
-    {"again", SECONDS, offsetof(tt_link, o_next), "of a core, for each additional one in the same step"},
-    {"burst", BYTES, offsetof(tt_link, burst), "that a link lets through at once, having rested"},
-    {"ports", COUNT, offsetof(tt_link, ports), "messages that a rank sends, or receives, simultaneously"},
+     "at least, between two messages of a port; overlaps with the transfer of bytes (LogGP's g)"},
+    {"beta", PER_BYTE, offsetof(tt_link, beta),
+     "per byte on the link of a rank, or of a domain of the level"},
+    {"processor", SECONDS, offsetof(tt_link, o),
+     "of processor time, per message, at either end (LogP's o)"},
+    {"again", SECONDS, offsetof(tt_link, o_next),
+     "as processor, per additional message of the same step"},
+    {"burst", BYTES, offsetof(tt_link, burst),
+     "that an idle link sends without delay (the burst credit of a token bucket)"},
+    {"ports", COUNT, offsetof(tt_link, ports),
+     "messages that a rank can send, or receive, simultaneously"},
     {"paths", MANY, offsetof(tt_link, paths),
-     "links that leave a domain side by side: a reader's number modulo this says which"},
-    {"pairs", YES, offsetof(tt_link, pairs), "one link leads to each other domain of the level"},
+     "parallel links from each domain; the receiver's number modulo this selects one"},
+    {"pairs", YES, offsetof(tt_link, pairs),
+     "1: a link leads from each domain to each other domain of the level"},
 };
 enum { OF_LEVEL = sizeof of_level / sizeof *of_level };
 
 #define AT(member) offsetof(tt_profile, member)
 /* Figures of a level within a machine; i: its index in tt_inner_levels. */
-#define LEVEL(name, i)                                                    \
-  {"shm." name ".delay", SECONDS, AT(shm_level[i].delay),                 \
-   "as shm.wake, between ranks of different domains of this level"},      \
-  {                                                                       \
-    "shm." name ".beta", PER_BYTE, AT(shm_level[i].beta),                 \
-        "a byte through the link of such a domain, which its ranks share" \
+#define LEVEL(name, i)                                                 \
+  {"shm." name ".delay", SECONDS, AT(shm_level[i].delay),              \
+   "as shm.wake, between domains of this level, if longer"},           \
+  {                                                                    \
+    "shm." name ".beta", PER_BYTE, AT(shm_level[i].beta),              \
+        "per byte on the link of such a domain, which its ranks share" \
   }
 static const figure of_all[] = {
-    {"gamma", PER_BYTE, AT(gamma), "a byte added"},
-    {"header", BYTES, AT(header), "that a message takes on links on top of its own"},
-    {"half", YES, AT(half), "a port does not send and receive at once"},
-    {"apart", YES, AT(apart), "a rank has ports of its own for each level"},
-    {"torus", YES, AT(torus), "each node has links of its own, both ways on each level"},
-    {"hop", SECONDS, AT(hop), "each further link of a torus on the way; 0: links lead everywhere"},
+    {"gamma", PER_BYTE, AT(gamma), "per byte added"},
+    {"header", BYTES, AT(header), "that each message adds to its bytes on links"},
+    {"half", YES, AT(half), "1: a port sends or receives, but not both simultaneously"},
+    {"apart", YES, AT(apart), "1: a rank has separate ports for each level"},
+    {"torus", YES, AT(torus), "1: a node has a link in each direction on each level"},
+    {"hop", SECONDS, AT(hop), "per link of a torus after the first; 0: links lead to every domain"},
     {"contention.mean", MEAN, AT(contention.mean),
-     "messages on a busiest link if each rank has one on its way; 0: the placement is known"},
-    {"contention.excess", MEAN, AT(contention.excess), "more on the busiest one of these"},
+     "messages on each of the busiest links if each node sends one; 0: the placement is known"},
+    {"contention.excess", MEAN, AT(contention.excess),
+     "additional messages on the most loaded of these links"},
     {"contention.nearest", SECONDS, AT(contention.nearest),
-     "less than alpha, over such a link from the nearest rank"},
+     "how much earlier than alpha a message from the nearest node arrives"},
     {"contention.furthest", SECONDS, AT(contention.furthest),
-     "to the furthest rank, on top of alpha"},
-    {"shm.wake", SECONDS, AT(shm.wait), "until a rank on a core of its own sees a message"},
-    {"shm.message", SECONDS, AT(shm.message), "to send one, or to receive one"},
-    {"shm.again", SECONDS, AT(shm.o_next), "to send each additional one of the same step"},
-    {"shm.copy", PER_BYTE, AT(shm.copy), "a byte in, or out"},
-    {"shm.piece", BYTES, AT(shm.piece), "after which a reader on a core of its own begins to copy"},
-    {"shm.loop.message", SECONDS, AT(shm.loop_message), "as shm.message, in a specialized fast path"},
+     "how much later than alpha a message from the furthest node arrives"},
+    {"shm.wake", SECONDS, AT(shm.wait), "until a waiting rank with its own core sees a message"},
+    {"shm.message", SECONDS, AT(shm.message), "to send, or to receive, a message"},
+    {"shm.again", SECONDS, AT(shm.o_next),
+     "as shm.message, per additional message of the same step"},
+    {"shm.copy", PER_BYTE, AT(shm.copy), "per byte copied in, or out"},
+    {"shm.piece", BYTES, AT(shm.piece), "after which a receiver with its own core starts to copy"},
+    {"shm.loop.message", SECONDS, AT(shm.loop_message),
+     "as shm.message, in a specialized fast path"},
     {"shm.loop.again", SECONDS, AT(shm.loop_o_next), "as shm.again, in a specialized fast path"},
     {"shm.loop.copy", PER_BYTE, AT(shm.loop_copy), "as shm.copy, in a specialized fast path"},
     {"shm.loop.further", PER_BYTE, AT(shm.loop_next_input),
-     "of each additional input that is added in the same pass"},
-    {"shm.cache", BYTES, AT(shm.cache), "of a vector; the rest lies further from its core"},
-    {"shm.far", PER_BYTE, AT(shm.far), "as shm.copy, of the bytes of a vector after shm.cache"},
-    {"shm.loop.far", PER_BYTE, AT(shm.loop_far), "as shm.loop.copy, of those"},
-    {"shm.turn", SECONDS, AT(oversubscribed.wait),
-     "as shm.wake where ranks share a core, per other rank on it"},
+     "as shm.loop.copy, per additional input of the same pass"},
+    {"shm.cache", BYTES, AT(shm.cache), "of a vector that fit into the core's cache"},
+    {"shm.far", PER_BYTE, AT(shm.far), "as shm.copy, beyond shm.cache"},
+    {"shm.loop.far", PER_BYTE, AT(shm.loop_far), "as shm.loop.copy, beyond shm.cache"},
+    {"shm.turn", SECONDS, AT(oversubscribed.wait), "as shm.wake, per other rank on the same core"},
     {"shm.crowd.message", SECONDS, AT(oversubscribed.message),
-     "as shm.message where ranks share a core"},
-    {"shm.crowd.again", SECONDS, AT(oversubscribed.o_next), "as shm.again there"},
-    {"shm.crowd.copy", PER_BYTE, AT(oversubscribed.copy), "as shm.copy there"},
+     "as shm.message, where ranks share a core"},
+    {"shm.crowd.again", SECONDS, AT(oversubscribed.o_next),
+     "as shm.again, where ranks share a core"},
+    {"shm.crowd.copy", PER_BYTE, AT(oversubscribed.copy), "as shm.copy, where ranks share a core"},
     {"shm.crowd.loop.message", SECONDS, AT(oversubscribed.loop_message),
-     "as shm.loop.message there"},
-    {"shm.crowd.loop.again", SECONDS, AT(oversubscribed.loop_o_next), "as shm.loop.again there"},
-    {"shm.crowd.loop.copy", PER_BYTE, AT(oversubscribed.loop_copy), "as shm.loop.copy there"},
+     "as shm.loop.message, where ranks share a core"},
+    {"shm.crowd.loop.again", SECONDS, AT(oversubscribed.loop_o_next),
+     "as shm.loop.again, where ranks share a core"},
+    {"shm.crowd.loop.copy", PER_BYTE, AT(oversubscribed.loop_copy),
+     "as shm.loop.copy, where ranks share a core"},
     {"shm.crowd.loop.further", PER_BYTE, AT(oversubscribed.loop_next_input),
-     "as shm.loop.further there"},
-    {"shm.crowd.far", PER_BYTE, AT(oversubscribed.far), "as shm.far there"},
-    {"shm.crowd.loop.far", PER_BYTE, AT(oversubscribed.loop_far), "as shm.loop.far there"},
+     "as shm.loop.further, where ranks share a core"},
+    {"shm.crowd.far", PER_BYTE, AT(oversubscribed.far), "as shm.far, where ranks share a core"},
+    {"shm.crowd.loop.far", PER_BYTE, AT(oversubscribed.loop_far),
+     "as shm.loop.far, where ranks share a core"},
     LEVEL("package", 0),
     LEVEL("numa", 1),
     LEVEL("cache", 2),
-    {"code.int8", PER_BYTE, AT(code.int8), "a byte of floats to int8 and back (docs/lighter.md)"},
-    {"code.fp8", PER_BYTE, AT(code.fp8), "the same to 8-bit floats"},
-    {"code.lossless", PER_BYTE, AT(code.lossless), "the same without loss"},
-    {"code.left", BYTES, AT(code.left), "that lossless codes leave of 1000"},
+    {"code.int8", PER_BYTE, AT(code.int8),
+     "per byte of floats, to int8 and back (docs/lighter.md)"},
+    {"code.fp8", PER_BYTE, AT(code.fp8), "per byte of floats, to 8-bit floats and back"},
+    {"code.lossless", PER_BYTE, AT(code.lossless),
+     "per byte, compressed without loss and restored"},
+    {"code.left", BYTES, AT(code.left), "that lossless compression leaves of 1000"},
     {"device.sum", SECONDS, AT(device.sum),
-     "a sum by a GPU's kernels, whatever its size (docs/gpu.md)"},
+     "per sum by a GPU's kernels, regardless of its size (docs/gpu.md)"},
     {"device.memory", PER_BYTE, AT(device.memory),
-     "a byte that kernels read or write in its memory"},
-    {"device.link", PER_BYTE, AT(device.link), "a byte from one GPU to another"},
+     "per byte that kernels read or write in a GPU's memory"},
+    {"device.link", PER_BYTE, AT(device.link), "per byte from one GPU to another"},
     {"device.copy", SECONDS, AT(device.copy),
-     "a copy between a GPU and the host, whatever its size"},
-    {"device.bus", PER_BYTE, AT(device.bus), "a byte of such a copy"},
-    {"device.turn", SECONDS, AT(device.turn), "on top, of a short copy to a GPU that ranks share"},
+     "per copy between a GPU and the host, regardless of its size"},
+    {"device.bus", PER_BYTE, AT(device.bus), "per byte of such a copy"},
+    {"device.turn", SECONDS, AT(device.turn),
+     "per short copy to a GPU that processes share, in addition"},
     {"shm.between", SECONDS, AT(between),
-     "a cache line to another core and back, when these were measured; in no price"},
+     "for a cache line to another core and back during `tutti tune`; not used in predictions"},
 };
 enum { OF_ALL = sizeof of_all / sizeof *of_all };
 
@@ -315,8 +331,8 @@ static tutti_status find_host(const reader *r, tt_profile *m, const char *dot, s
   tt_host_figures x;
   *f = find_figure(of_level, OF_LEVEL, dot + 1, length - (size_t)(dot + 1 - r->at));
   if (!*f || (*f)->kind == BYTES || (*f)->kind == MANY || (*f)->kind == YES)
-    return profile_error(r, dot + 1,
-                         "a figure of a host: alpha, delay, gap, beta, processor, again or ports");
+    return profile_error(
+        r, dot + 1, "a parameter of a host: alpha, delay, gap, beta, processor, again or ports");
   const char *wrong = read_hosts(who, (size_t)(dot - who), &x);
   if (wrong) return profile_error(r, who, wrong);
   int i = 0;
@@ -325,13 +341,14 @@ static tutti_status find_host(const reader *r, tt_profile *m, const char *dot, s
     if (!overlap(&m->host[k], &x)) continue;
     const tt_host_figures *has = &m->host[k];
     if (has->first == has->last)
-      snprintf(other, sizeof other, "hosts other than %d, which has parameters already", has->first);
+      snprintf(other, sizeof other, "hosts other than %d, which has parameters already",
+               has->first);
     else
       snprintf(other, sizeof other, "hosts other than %d-%d, which have parameters already",
                has->first, has->last);
     return profile_error(r, who, other);
   }
-  if (i == TT_NAMED_HOSTS) return profile_error(r, who, "figures of at most 16 hosts or ranges");
+  if (i == TT_NAMED_HOSTS) return profile_error(r, who, "parameters of at most 16 hosts or ranges");
   if (i == m->hosts) m->host[m->hosts++] = x;
   *of = &m->host[i].is;
   return TUTTI_OK;
@@ -354,7 +371,7 @@ static tutti_status read_stamp(const reader *r, const char *at, const char *what
 
 /* Finds the figure "gamma.bf16" of a type; NULL: not one. */
 static const figure *gamma_of(const char *key, size_t length, tt_profile *m, void **of) {
-  static const figure one = {"gamma", PER_BYTE, 0, "a byte added"};
+  static const figure one = {"gamma", PER_BYTE, 0, "per byte added"};
   if (length < 7 || memcmp(key, "gamma.", 6) != 0) return NULL;
   for (int t = 0; t < TUTTI_TYPE_COUNT; t++) {
     if (!key_is(key + 6, length - 6, tutti_type_name((tutti_type)t))) continue;
@@ -385,13 +402,12 @@ static tutti_status read_machine_entry(reader *r, tt_profile *m) {
   }
   const bool profile = key_is(key, length, "machine"), network = key_is(key, length, "network");
   if ((!f || !of) && !profile && !network)
-    return profile_error(
-        r, key,
-        "a figure: alpha, delay, gap, beta, burst, processor, again or ports, also of a level as "
-        "in "
-        "node.alpha, or of a host as in host.3.beta; "
-        "gamma, also of a type as in gamma.bf16; header, half, apart, torus, hop, "
-        "one of contention or shm, machine or network");
+    return profile_error(r, key,
+                         "a parameter: alpha, delay, gap, beta, burst, processor, again or ports, "
+                         "also of a level as "
+                         "in node.alpha, or of a host as in host.3.beta; "
+                         "gamma, also of a type as in gamma.bf16; header, half, apart, torus, hop, "
+                         "one of contention or shm, machine or network");
   if (*at != '=') return profile_error(r, at, "=");
   at += 1 + strspn(at + 1, " \t");
   r->at = at + strcspn(at, ",\n#");
@@ -466,7 +482,7 @@ void tt_profile_print(tt_text *text, const tt_profile *m) {
   }
   print_table(text, "", of_all, OF_ALL, m);
   for (int t = 0; t < TUTTI_TYPE_COUNT; t++) {
-    const figure f = {tutti_type_name((tutti_type)t), PER_BYTE, 0, "a byte of this type added"};
+    const figure f = {tutti_type_name((tutti_type)t), PER_BYTE, 0, "per byte of this type added"};
     if (m->gamma_of[t] > 0) print_table(text, "gamma", &f, 1, &m->gamma_of[t]);
   }
   if (*m->of) tt_text_add(text, "%-17s = %s\n", "machine", m->of);

@@ -139,7 +139,7 @@ static tt_line cost_of(const tt_running *s, uint32_t d, whose of) {
   if (e && of == MESSAGE) cost.fixed = e->alpha;
   if (e && of == SENDER) cost = (tt_line){0, e->out_alpha, e->out_slope};
   if (e && of == READER) cost = (tt_line){0, e->in_alpha, e->in_slope};
-  const double rest = message->slope - message->late; /* s/B of what comes before it */
+  const double rest = message->slope - message->late; /* s/B of the bytes before it */
   const bool is_late = charged(s, message) * rest + header_of(sim, message, rest) < message->head;
   cost.fixed += is_late ? way : way - message->head;
   if (is_late && cost.slope > message->late) cost.slope = message->late;
@@ -188,7 +188,7 @@ static void arrive(tt_running *s, double at, uint32_t d) {
   if (!buffered(&sim->model) && --from->needs == 0) end_step(s, message->from, m->end, event);
 }
 
-/* When a message has left, and its overhead is done, the step's next message wants a port. */
+/* When a message has left, and its overhead has passed, the next message of the step requests a port. */
 static void begin_next(tt_running *s, double at, uint32_t d) {
   const tt_sim *sim = s->sim;
   const uint32_t event = sim->steps + d;
@@ -201,7 +201,7 @@ static void begin_next(tt_running *s, double at, uint32_t d) {
 }
 
 /* A message leaves through its sender's port, and immediately begins to arrive; half duplex ports
- * prefer to send. The next message of its step then wants a port too. */
+ * prefer to send. The next message of its step then requests a port. */
 static void occupy_sender_port(tt_running *s, double at, uint32_t d) {
   const tt_sim *sim = s->sim;
   const tt_cost_model *p = &sim->model;
@@ -221,7 +221,7 @@ static void occupy_sender_port(tt_running *s, double at, uint32_t d) {
   s->timing[event + sim->messages].cause = s->timing[event].cause;
   s->timing[event + sim->messages].rest = s->timing[event].rest;
   if (d + 1 < sim->message_at[message->from + 1]) begin_next(s, at, d);
-  tt_heap_push(s, at, event + sim->messages); /* others may want that port at the same time */
+  tt_heap_push(s, at, event + sim->messages); /* other messages may request that port at the same time */
 }
 
 /* Runs a step on its processor. */

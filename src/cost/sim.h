@@ -1,5 +1,5 @@
-/* sim.h - the state of a simulation: the steps of all ranks, or of one that stands for all, and
- * the messages between them.
+/* sim.h - the state of a simulation: the steps of all ranks, or of one that represents all, and the
+ * messages between them.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_SIM_H
 #define TT_SIM_H
@@ -21,8 +21,8 @@ typedef struct tt_sim_message {
   double o_next; /* s of a core on arrival, before its reader's step */
 } tt_sim_message;
 
-/* A message between hosts whose links differ: what it takes as a whole, and how long the ports at its
- * ends are busy with it. Slopes as above. */
+/* A message between hosts whose links differ: its total time, and how long the ports at its ends are
+ * busy with it. Slopes as above. */
 typedef struct tt_sim_ends {
   double alpha, L;
   double out_alpha, in_alpha, out_slope, in_slope;
@@ -61,7 +61,7 @@ typedef struct tt_sim_event {
 struct tt_sim {
   tt_cost_model model;
   bool idle;                /* steps take no time (for finding rounds) */
-  int sim_ranks;            /* 1, which stands for all ranks, or all */
+  int sim_ranks;            /* 1, which represents all ranks, or all */
   uint32_t steps, messages; /* totals over all slices */
   int senders; /* ranks that send to rank 0 over the level that bounds the time */
   uint32_t slices;
@@ -77,7 +77,7 @@ struct tt_sim {
   double saved[TT_TREE_LEVELS]; /* B of the vector that a link's burst credit covers */
   tt_sim_timing *timing;        /* of each step and message */
   tt_sim_event *event;          /* the heap's memory */
-  double part;                  /* of the vector: what it works on */
+  double part;                  /* of the vector: its part */
   bool staged;                  /* it is a stage of a composition, on one level: */
   uint8_t level, narrowest;     /* that level, and the level of the slowest link on its paths */
   uint8_t innermost;            /* the level of the ranks' ports */
@@ -114,7 +114,7 @@ bool tt_sim_unbound(tt_sim *sim, double bytes, tt_breakdown *breakdown);
 
 /* Are these two events departures of a step's messages, or arrivals for one step, where the placement is unknown? */
 bool tt_sim_together(const tt_sim *sim, uint32_t last, uint32_t event);
-/* Gives the messages over such links the slopes of those that chance brings together. False: out of memory. */
+/* Gives the messages over such links the slopes of links that several messages share by chance. False: out of memory. */
 bool tt_sim_mix(tt_sim *sim, const uint32_t *round);
 /* Allocates timings and events. */
 bool tt_sim_reserve(tt_sim *sim);

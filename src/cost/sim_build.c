@@ -1,5 +1,5 @@
-/* sim_build.c - prepares schedules for simulation: each step's work, what it waits for, and memory
- * for the events.
+/* sim_build.c - prepares schedules for simulation: the work of each step, its dependencies, and
+ * memory for the events.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>

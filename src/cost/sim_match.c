@@ -320,7 +320,7 @@ static bool bound_by_links(tt_sim *sim, const uint32_t *domains, int level) {
   return true;
 }
 
-/* The same if one rank is simulated for all: by what comes in, as all messages known are to this rank. */
+/* The same if one rank is simulated for all: by the messages that it receives, since all known messages are for this rank. */
 static bool bound_by_own(tt_sim *sim, int level) {
   const tt_cost_model *model = &sim->model;
   double *sum = calloc(tt_links_numbered(model, level), sizeof *sum), most = 0;
@@ -345,7 +345,7 @@ int tt_cost_level(const tt_cost_model *model, const uint32_t *domains, int a, in
   return l;
 }
 
-/* As tt_sim_rounds. If one rank stands for all, it is temporarily its own peer. */
+/* As tt_sim_rounds. If one rank represents all, it is temporarily its own peer. */
 static bool find_rounds(tt_sim *sim, uint32_t *round) {
   const size_t size = ((size_t)sim->messages + 1) * sizeof *sim->message;
   tt_sim_message *as_they_are = sim->sim_ranks == 1 ? malloc(size) : NULL;

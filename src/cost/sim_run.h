@@ -1,4 +1,4 @@
-/* sim_run.h - a simulation that runs: the events that are ready, and what they wait for.
+/* sim_run.h - a running simulation: the events that are ready, and their dependencies.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_SIM_RUN_H
 #define TT_SIM_RUN_H

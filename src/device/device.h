@@ -27,7 +27,7 @@ bool tt_on_device(const void *at, int *number);
 typedef struct tt_stager tt_stager;
 tt_stager *tt_stager_new(tt_wire *wire); /* NULL: out of memory */
 void tt_stager_free(tt_stager *s);       /* NULL is legal; before its wire is closed */
-/* Who makes the sums, as TUTTI_DEVICE_SUMS wants it. */
+/* Where vectors are summed, according to TUTTI_DEVICE_SUMS. */
 typedef enum tt_sums { TT_SUMS_BY_PRICE, TT_SUMS_BY_HOST, TT_SUMS_BY_KERNELS } tt_sums;
 tt_sums tt_stager_wish(
     const tt_stager *s); /* NULL is legal, here and in the next three: no call has come yet */

@@ -59,7 +59,7 @@ void tt_staged_free(tt_staged *s) {
 
 /* ---- copies ---- */
 
-/* The next copy of this way, at most a piece and `most` bytes long: its part, and how long it is; 0: nothing is left. */
+/* The next copy in this direction, of at most a piece and `most` bytes: its part and length; 0: no copy is left. */
 static size_t next_copy(const tt_staged *s, tt_way *w, tutti_device_way dir, uint64_t most,
                         const tt_staged_part **part) {
   for (; w->part < s->n; w->part++, w->at = 0) {
@@ -94,7 +94,7 @@ static tutti_status ask(tt_staged *s) {
   return TUTTI_OK;
 }
 
-/* Sends back what is final: whole pieces, or all that is left. */
+/* Copies final results back: whole pieces, or the rest. */
 static tutti_status send_back(tt_staged *s) {
   const tutti_device *d = tt_device();
   while (s->going.asked < s->final) {
@@ -220,7 +220,7 @@ bool tt_staged_end(tt_staged *s, double seconds) {
   bool done = true;
   if (!s->active) return true;
   tt_staged_release(s);
-  /* with a limit also if nothing was copied, because closing the lane waits for what comes before */
+  /* with a limit, even if no bytes were copied, because closing the lane waits for earlier work */
   if (s->under_way || until > 0) done = drain(s, TUTTI_DEVICE_IN, until);
   if (done && (((s->going.asked || s->fetched) && !s->over) || until > 0))
     done = drain(s, TUTTI_DEVICE_OUT, until);

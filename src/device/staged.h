@@ -32,7 +32,7 @@ struct tt_staged {
   uint64_t landed, final;
   unsigned long long last_out; /* its ticket, if anything has gone */
   bool marked, over, active;
-  unsigned long long ready; /* reached when the stream has done what comes before the call */
+  unsigned long long ready; /* reached when the stream has done the work before the call */
   unsigned long long batches[TT_FETCHES]; /* tickets */
   unsigned first_batch, nbatches;
   bool fetched; /* something was fetched */

@@ -17,7 +17,7 @@ typedef struct tt_coded {
   size_t ready, used;                      /* bytes of them */
   tt_stamp stamp;                          /* of the operation that they belong to */
   size_t got;                              /* bytes of `in` */
-  size_t sent, have, stands_for;           /* of `out`: bytes sent, bytes in all, what they code */
+  size_t sent, have, stands_for;           /* of `out`: bytes sent, bytes in total, their decoded size */
   char in[TT_FRAME], out[TT_FRAME];
 } tt_coded;
 
@@ -55,8 +55,8 @@ static bool all_marked(const uint8_t *marks, const tt_span *span, tt_gap skip) {
   return true;
 }
 
-/* A partial sum or an input is fresh, until it was received or completed. One that goes to several ranks
- * is sent without what is owed, because all must get the same. */
+/* A partial sum or an input is fresh, until it was received or completed. One that is sent to several
+ * ranks is sent without the kept rounding error, because all must get the same numbers. */
 bool tt_owed_begin(tt_run *r) {
   const tt_sched *s = r->program->sched;
   free(r->fresh);
@@ -106,7 +106,7 @@ void tt_owed_round(tt_code code, float *x, float *owed, size_t n) {
   }
 }
 
-/* As tt_frame_make, of numbers and what is owed of them. */
+/* As tt_frame_make, of numbers and their kept rounding errors. */
 static size_t make_frame(tt_code code, tutti_type type, const void *from, float *owed, size_t bytes,
                          void *frame, size_t *taken) {
   float x[TT_FRAME_RAW / sizeof(float)], y[TT_FRAME_RAW / sizeof(float)];
@@ -162,7 +162,7 @@ static bool take_frame(tt_run *r, int peer, tt_coded *c, size_t n, tutti_status 
   }
   if (!right)
     *status =
-        tt_fail(TUTTI_ERR_SYSTEM, "rank %d sent no %s code: do both run the same version of tutti?",
+        tt_fail(TUTTI_ERR_SYSTEM, "rank %d sent an invalid %s code: do both run the same version of tutti?",
                 peer, tt_code_name(o->coding.code));
   c->got = c->used = 0;
   c->ready = right ? numbers : 0;

@@ -79,7 +79,7 @@ typedef struct tt_call { /* arguments of a collective */
   tutti_type type;
   tutti_op op;
   int root;
-  bool everyone; /* all ranks bring data, even helpers: an internal call */
+  bool everyone; /* all ranks contribute data, even helpers: an internal call */
   bool varied;   /* counts[r] elements for rank r, not count each; the call copies counts */
   const size_t *counts;
   uint32_t buffers; /* 1 + length of the list it is part of; 0: a single call */
@@ -93,7 +93,7 @@ typedef struct tt_call { /* arguments of a collective */
   const char *tag;            /* the caller's word for it, or NULL; lives as long as the call */
   const struct tt_call *said; /* the caller's call, if this one implements it; or NULL */
   tt_staged
-      *staged; /* src and dst stand for device memory, and come and go piece by piece; or NULL */
+      *staged; /* src and dst represent device memory, which is copied in and out piece by piece; or NULL */
 } tt_call;
 
 /* A run of a program whose messages to some ranks are coded (coded.c). */
@@ -128,7 +128,7 @@ typedef enum tt_comes { TT_HERE, TT_COMES, TT_OFFERED, TT_REACHED } tt_comes;
 /* What a rank shows and takes in a call that a loop runs. */
 typedef struct tt_role {
   bool known;      /* for this call */
-  bool gives;      /* this rank shows what it has */
+  bool gives;      /* this rank publishes its data */
   tt_peers from;   /* the ranks whose bytes it takes */
   size_t own;      /* elements that this rank has to show */
   size_t slot;     /* bytes of a slot: the most that any rank shows */
@@ -165,7 +165,7 @@ typedef struct tt_pieces {
   tt_peers readers;    /* the ranks that then have */
   bool on_device;      /* the devices of all ranks sum (device_sum.c) */
   bool fetches;        /* its device fetches the sums out of the peers' memory (device_fetch.c) */
-  uint32_t asked;      /* pieces that it was told to fetch */
+  uint32_t asked;      /* pieces that it was asked to fetch */
   bool mapped;         /* its device reaches the vectors of all ranks in this call */
   bool learns;         /* all ranks find out whether they could */
   int devices;         /* on which the ranks' vectors lie, once it has learnt that */
@@ -265,7 +265,7 @@ tutti_status tt_operation_begin_again(tt_operation *o, tt_stamp stamp, uint64_t 
 /* Do what can be done now; true if anything moved. At the end finished == slices, or status
  * is set. */
 bool tt_operation_progress(tt_operation *o);
-bool tt_operation_is_over(const tt_operation *o); /* and the result is where the caller wants it */
+bool tt_operation_is_over(const tt_operation *o); /* and the result is in the caller's buffer */
 bool tt_operation_awaits(const tt_operation *o, tt_awaits_fn *show, void *ctx);
 void tt_operation_release(tt_operation *o); /* frees the memory kept for reuse */
 
@@ -306,14 +306,14 @@ struct tt_run {
   size_t capacity; /* bytes allocated at `inputs` */
   uint8_t
       *fresh; /* per step: does it send numbers that were not rounded yet? NULL: nothing is owed */
-  struct tt_coded **coded; /* per rank: what is between the steps and its coded messages; or NULL */
+  struct tt_coded **coded; /* per rank: the coder between the steps and its messages; or NULL */
   bool active;
 };
 
 tutti_status tt_run_begin(tt_run *r, int slice);
 bool tt_moving_is_over(const tt_run *r, uint32_t k);
-/* Tells the aggregator what it will get of this run (share.c). over: the aggregator has all of it, and this rank
- * what it wants; true without an aggregator. *status: TUTTI_ERR_MISMATCH if ranks made different calls. */
+/* Announces the bytes of this run to the aggregator (share.c). over: the aggregator has received all of them,
+ * and this rank its results; true without an aggregator. *status: TUTTI_ERR_MISMATCH if ranks made different calls. */
 void tt_share_begin(const tt_run *r);
 bool tt_share_over(const tt_run *r, tutti_status *status);
 bool tt_run_progress(tt_run *r, tutti_status *status);

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "learn.h"
 
-/* better: the other way must take at most this part of the usual one's time. RARE: a period is at least this many times as
- * long as a trial. most: upper limit of the ratio of times that is assumed for a trial, because a time may be wrong. */
+/* better: the other way must take at most this fraction of the time of the usual one. RARE: a period is at least this
+ * many times as long as a trial. most: upper limit of the ratio of times that is assumed for a trial, because a time may be wrong. */
 static const double better = 0.95, most = 8;
 enum { RARE = 100 };
 

@@ -27,9 +27,9 @@ typedef struct tt_learner {
   uint64_t ticks[2][TT_LEARN_COUNT]; /* of the calls of this period that count, by either way; the shortest first */
   uint32_t calls;      /* of this period */
   uint32_t period;     /* calls that it has; 0: not known yet */
-  uint32_t other;      /* calls of this period that went the other way */
+  uint32_t other;      /* calls of this period that used the other way */
   uint8_t usual, next; /* way of most calls; of the next call, if it can be */
-  uint8_t last, row;   /* way of the last call; calls before it that went the same way */
+  uint8_t last, row;   /* way of the last call; number of earlier calls that used the same way */
   uint8_t counted[2];
   bool settled; /* one period is over */
 } tt_learner;

@@ -117,7 +117,7 @@ static uint64_t final_bytes(const tt_operation *o) {
 
 static bool progress_on_host(tt_operation *o);
 
-/* Do the devices sum, or may they, once all ranks have said so? Then nothing comes here. */
+/* Do the devices sum, or may they when all ranks have agreed? Then no data is copied to the host. */
 static bool stays_there(const tt_operation *o) {
   const tt_pieces *p = &o->pieces;
   if (o->near.stage != TT_NEAR_SETTLED) return true;
@@ -125,8 +125,8 @@ static bool stays_there(const tt_operation *o) {
          (p->on_device || (p->mine.comes == TT_REACHED && p->put_by_all == UINT32_MAX));
 }
 
-/* One pass over what comes from the device and goes back, as far as the trace sees it: a step lasts while the rank has
- * nothing else to do. */
+/* One pass over the copies from and to the device, as the trace records them: a step lasts while the rank has nothing
+ * else to do. */
 static bool progress_copies(tt_operation *o) {
   tt_staged *s = o->call.staged;
   if (__builtin_expect(!o->trace, 1)) return tt_staged_progress(s, &o->status);
@@ -140,8 +140,8 @@ static bool progress_copies(tt_operation *o) {
   return moved;
 }
 
-/* The same on vectors that come from a device, and go back. Loops other than the arena's
- * allreduce begin when all is here. */
+/* The same on vectors that are copied from a device and back. Fast paths other than the arena's
+ * allreduce begin when the whole vector has arrived. */
 static bool progress_staged(tt_operation *o) {
   tt_staged *s = o->call.staged;
   if (stays_there(o)) {

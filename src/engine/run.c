@@ -204,7 +204,7 @@ static bool try_recv_reduce(tt_run *r, const tt_step *step, uint32_t id, bool *e
   const tt_program *p = r->program;
   const tt_operation *o = r->o;
   const uint32_t first = p->at[id], end = p->at[id + 1];
-  tt_moving *m = &r->moving[first]; /* stands for all: they advance together */
+  tt_moving *m = &r->moving[first]; /* represents all: they advance together */
   bool moved = false;
   for (size_t budget = GULP; m->left && budget;) {
     char *to, *own;
@@ -316,7 +316,7 @@ static bool traced_step(tt_run *r, uint32_t id, bool *ended, tutti_status *statu
   return moved;
 }
 
-/* The complete sums become what their codes stand for, here too: then all ranks have the same bits. */
+/* This rank, too, replaces the complete sums by their decoded values, so that all ranks have the same bits. */
 static void round_sums(tt_run *r, const tt_step *step) {
   tt_cursor at = tt_whole_span(&step->dst);
   char *to;

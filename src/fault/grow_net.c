@@ -22,7 +22,7 @@
 #include "room.h"
 
 enum { WHY = 300, ROOM_S = 10 /* to reach the room */ };
-static const double LOOK_S = 0.1; /* how often the leader tells the others that it still waits */
+static const double LOOK_S = 0.1; /* seconds between two reports of the leader that it still waits */
 
 struct tt_growth {
   tutti_comm *rest;
@@ -30,11 +30,11 @@ struct tt_growth {
   int least;
   tt_meet_line line; /* the leader's, to the waiting room */
   tt_invitation invitation;
-  bool last; /* the last round brings nothing but how it went */
+  bool last; /* the last round carries only its status */
   bool told; /* the last failure is known to all */
 };
 
-/* What the leader tells the others. */
+/* The message of the leader to the others. */
 typedef struct word {
   int32_t status; /* not TUTTI_OK: `why` */
   int32_t joiners, waits;
@@ -77,7 +77,7 @@ static tutti_status ask_room(tt_growth *w, double limit) {
   return status ? status : tt_room_send(&w->line, TT_CLAIM, &claim, sizeof claim, NULL, 0);
 }
 
-/* One look for the answer; x: what the others are told. */
+/* One poll for the answer; x: the message for the others. */
 static void hear_room(tt_growth *w, double limit, word *x) {
   char *body;
   size_t n;
@@ -126,7 +126,7 @@ static tutti_status claim_joiners(tt_growth *w, int *joiners) {
 
 enum { SLOT = 4096 };
 
-typedef struct slot { /* what a survivor brings to the leader */
+typedef struct slot { /* what a survivor sends to the leader */
   tt_guest_row head;
   char bytes[SLOT - sizeof(tt_guest_row)]; /* its row, or a sentence */
 } slot;
@@ -150,7 +150,7 @@ static int rank_after(const tt_growth *w, int r) {
   return r < w->invitation.first ? r : r + w->invitation.joiners;
 }
 
-/* All survivors bring a row, or a sentence, to the leader, whose own row may be of any length. */
+/* All survivors send a row, or an error, to the leader, whose own row may have any length. */
 static tutti_status bring_to_leader(tt_growth *w, tutti_status failed, const void *mine,
                                     size_t bytes, slot *slots) {
   slot own = {{failed, 0}, ""};
@@ -169,7 +169,7 @@ static tutti_status read_slots(const tt_growth *w, const void *mine, size_t byte
   for (int r = 0; r < w->rest->ranks; r++) {
     const slot *s = &x->slots[r];
     if (s->head.bytes > sizeof s->bytes)
-      return tt_fail(TUTTI_ERR_SYSTEM, "rank %d brought %u bytes", r, s->head.bytes);
+      return tt_fail(TUTTI_ERR_SYSTEM, "rank %d sent %u bytes", r, s->head.bytes);
     if (s->head.status)
       return tt_fail((tutti_status)s->head.status, "rank %d: %.250s", r, s->bytes);
     x->row[rank_after(w, r)] = r ? s->bytes : mine;
@@ -208,8 +208,8 @@ static tutti_status hear_guests(tt_growth *w, size_t *n, char **body) {
   return tt_meet_foreign(&w->line);
 }
 
-/* On the leader: a survivor failed. If a joiner has died, that is why (UCX says then that it cannot reach it), and the room
- * tells it within a moment; then the ranks try again. */
+/* On the leader: a survivor failed. If the cause is the death of a joiner (UCX then reports that it cannot reach it), the
+ * room reports the death shortly afterwards, and the ranks try again. */
 static tutti_status blame_joiner(tt_growth *w, tutti_status failed) {
   char why[WHY], *body;
   size_t n;

@@ -171,7 +171,7 @@ static void decide_members(gathering *g, int least) {
     if (!t->status && !(t->member[0].ctrl = tt_shm_ctrl_new(g->comm->heap, t->ranks, true)))
       record_refusal(t, TUTTI_ERR_MEMORY,
                      "the first rank could not make its part of a communicator");
-    if (t->status) t->ranks -= there; /* joiners need not leave what they never saw */
+    if (t->status) t->ranks -= there; /* joiners need not leave a control block that they never attached to */
     t->wisdom = tt_wisdom_announce();
     tt_heritage_write(g->comm, &d, t);
   }
@@ -267,7 +267,7 @@ static tutti_status wait_too_long(const gathering *g) {
   if (limit <= 0 || waited < LAST_LIMITS * limit + LAST_S) return TUTTI_OK;
   return tt_fail(
       TUTTI_ERR_TIMEOUT,
-      "%s: rank %d has heard of no agreement for %.3g s (TUTTI_TIMEOUT=%.3g): a link may "
+      "%s: rank %d has received no agreement for %.3g s (TUTTI_TIMEOUT=%.3g): a link may "
       "be broken; the others may have gone on without it",
       g->name, g->comm->rank, waited, limit);
 }

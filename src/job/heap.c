@@ -222,7 +222,7 @@ static bool commit(tt_heap *h, size_t at, size_t bytes) {
     if (!h->segment->shuns_huge && !never_idle(h->segment)) make_huge(h, at, bytes);
     return true;
   }
-  return errno != ENOMEM && errno != EFAULT; /* an old kernel does not tell */
+  return errno != ENOMEM && errno != EFAULT; /* an old kernel does not report it */
 }
 
 /* Cut `bytes`, aligned to `align`, out of a free extent; SIZE_MAX if no extent is large enough. */

@@ -113,7 +113,7 @@ double tt_heap_ranks_per_core(const tt_segment *segment, const int *members, int
 /* Have more ranks of the job arrived than there are cores? Then a rank that waits must not spin, in a communicator of few
  * ranks either. */
 bool tt_heap_crowded(const tt_segment *segment);
-/* Does the control block, whose offset another rank has told, lie in the heap of that number? */
+/* Is the control block, whose offset another rank has sent, in the heap with that number? */
 bool tt_heap_holds(const tt_segment *s, int64_t index, uint64_t ctrl);
 /* A nonzero word of this process's private memory, for the trial reads. */
 const uint64_t *tt_heap_cookie(tt_heap *heap);

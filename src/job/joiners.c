@@ -122,7 +122,7 @@ tutti_status tt_joiner_admitted(const tt_segment *s, int index, const tt_proposa
   return TUTTI_OK;
 }
 
-/* Can any rank still admit this joiner? A founder that has not attached yet may still do so; an
+/* Can any rank still admit this joiner? A founder that has not attached yet may still attach; an
  * invited joiner is a member. */
 bool tt_joiner_has_host(const tt_segment *s, int index) {
   for (int i = 0; i < s->ranks; i++) {

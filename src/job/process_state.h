@@ -7,7 +7,7 @@
 
 /* State from /proc: 'R' runs, 'S' and 'D' sleep, 'T' and 't' are stopped, 'Z' and 'X' dead; 0: no
  * such process, or /proc shows another PID namespace than this process's. *started, unless NULL: its start time, which
- * tells it from later processes with this pid; 0: not known. */
+ * distinguishes it from later processes with this pid; 0: unknown. */
 char tt_process_state(long pid, uint64_t *started);
 /* Names this process's PID namespace: only there its pid means the same process. 0: not known. */
 uint64_t tt_pid_space(void);
@@ -28,7 +28,7 @@ void tt_exit_publish(tt_intro *intro, int status);
 bool tt_rank_alive(const tt_intro *intro);
 bool tt_process_alive(int pid);
 /* How a dead rank ended, as the rest of a sentence: ", killed by SIGKILL", or "" if unknown. Waits
- * briefly for a launcher to publish the status, if one does so in this segment (`told`). */
+ * briefly for the launcher to publish the status, if this segment has one that does (`told`). */
 void tt_exit_words(const tt_intro *intro, bool told, char *words, size_t size);
 
 #endif

@@ -24,7 +24,7 @@ typedef struct tt_segment {
   int founders;
   bool threads;           /* ranks share this address space */
   atomic_bool shuns_huge; /* huge pages took too long to make */
-  bool told;              /* a launcher tells here how its ranks end */
+  bool told;              /* the launcher publishes here how its ranks end */
   uint64_t id;            /* random, chosen by its creator; 0: of no job */
   long launcher;          /* pid of the process that waits for the ranks */
   int launcher_fd;        /* its pidfd; -1: none, or not visible here */

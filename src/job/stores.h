@@ -66,7 +66,7 @@ static inline tt_store tt_store_kind(tt_store_rule rule, uint32_t k) {
   const bool other = rule.period && (k & ((1u << rule.period) - 1)) < TT_STORE_TRIAL;
   return (tt_store)(rule.kind ^ other);
 }
-/* Does piece k tell what its kind costs? */
+/* Does piece k measure its kind of stores? */
 static inline bool tt_store_counts(tt_store_rule rule, uint32_t k) {
   const uint32_t at = k & ((1u << rule.period) - 1);
   const bool back = at >= TT_STORE_TRIAL && at < TT_STORE_TRIAL + TT_STORE_WARM;

@@ -89,8 +89,8 @@ static bool move_to(tt_meet_line *up, const tt_agent_place *to, tt_agent_card *c
   return stays;
 }
 
-/* The rendezvous sends strangers away that take too long, as this process does when many run: then it tries
- * again, and if that fails, too, the first reason counts. */
+/* The rendezvous drops unauthenticated connections after some time. This process may be too slow if many
+ * run; then it tries again. If that fails, too, the first reason counts. */
 static tutti_status dial_root(tt_meet_line *up, const tt_rendezvous *r, tt_agent_card *card,
                               tt_reply *answer) {
   char why[400];

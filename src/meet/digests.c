@@ -129,7 +129,7 @@ static ssize_t recv_record(digests *d, int fd) {
 static ssize_t recv_text(tt_secure *x, int fd, void *bytes, size_t n) {
   digests *d = (digests *)x;
   way *w = &d->in;
-  if (!w->to) { /* nothing is left of a record */
+  if (!w->to) { /* no part of a record is left */
     const ssize_t whole = d->broken ? (errno = EBADMSG, -1) : recv_record(d, fd);
     if (whole <= 0) return whole;
     w->at = 0;

@@ -57,7 +57,7 @@ tutti_status tt_rendezvous_read(const char *text, tt_rendezvous *r);
  * have met and left, they may meet again. *thread: detach it, or pass it to
  * tt_rendezvous_end. */
 tutti_status tt_rendezvous_serve(tt_rendezvous *r, bool lasting, pthread_t *thread);
-/* Returns when all peers were told of the failure, or after 5 s. */
+/* Returns when all peers have been notified of the failure, or after 5 s. */
 void tt_rendezvous_end(pthread_t thread);
 /* Set its key, in hexadecimal digits, from these bits. */
 void tt_rendezvous_key(tt_rendezvous *r, const unsigned char bits[TT_KEY / 2]);

@@ -23,7 +23,7 @@ static int find_secret(const void *service, const char *name, unsigned char secr
   return 1;
 }
 
-/* The first byte of an agent, which stays there to be read, tells whether it speaks TLS. */
+/* Peeks at the first byte of an agent, which shows whether it uses TLS. */
 void tt_entry_first_byte(tt_service *s, tt_meet_peer *g) {
   char byte;
   if (recv(g->fd, &byte, 1, MSG_PEEK) != 1) return;
@@ -33,7 +33,7 @@ void tt_entry_first_byte(tt_service *s, tt_meet_peer *g) {
     g->secure = tt_tls_serve(s->tls, g->fd, find_secret, s);
   else if (speaks)
     tt_meet_peer_refuse(
-        g, "this rendezvous does not speak TLS"); /* the agent's TLS takes it for what it is not */
+        g, "this rendezvous does not speak TLS"); /* the agent's TLS takes this for an invalid record */
 }
 
 const char *tt_entry_other_tls(const tt_service *s) {
@@ -84,7 +84,7 @@ void tt_entry_join(tt_service *s, tt_meet_peer *g) {
     tt_meet_peer_part(g, &s->why);
   else if (s->over || s->round > 0)
     tt_meet_peer_refuse(g,
-                        "rank %u (%s) comes too late: the job of this id has begun, or has failed",
+                        "rank %u (%s) is too late: the job of this id has begun, or has failed",
                         h->rank, h->who);
   else if (!fits)
     tt_meet_peer_refuse(
@@ -142,7 +142,7 @@ void tt_entry_hello(tt_service *s, tt_meet_peer *g) {
     challenge(s, g);
 }
 
-/* Another version's rank, which knows the key: all are told. */
+/* A rank of another version, which knows the key: all ranks are notified. */
 static void tell_of_version(tt_service *s, tt_meet_peer *g) {
   const tt_hello *h = &g->hello;
   if (!s->ranks) init_from_first_hello(s, h);

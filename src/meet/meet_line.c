@@ -177,8 +177,7 @@ static tutti_status unheard(const tt_meet_line *l, bool silent) {
 static tutti_status changed(const tt_meet_line *l) {
   return tt_fail(
       TUTTI_ERR_SYSTEM,
-      "rank %u: bytes from the rendezvous at %s were changed or repeated on their way, so "
-      "this rank has ended the meeting: somebody between the hosts changes packets",
+      "rank %u: bytes from the rendezvous at %s were changed or repeated on their way, so this rank has ended the bootstrap: somebody between the hosts tampers with packets",
       l->hello.rank, l->at);
 }
 
@@ -300,5 +299,5 @@ tutti_status tt_meet_prove(tt_meet_line *l, double patience) {
   status = read_magic(l, until);
   l->greeted = !status;
   if (!status && !l->secure) l->secure = tt_digests_new(TT_VISITOR, l->key, &l->hello, c.nonce);
-  return status || l->secure ? status : tt_fail(TUTTI_ERR_MEMORY, "out of memory for a meeting");
+  return status || l->secure ? status : tt_fail(TUTTI_ERR_MEMORY, "out of memory for a bootstrap");
 }

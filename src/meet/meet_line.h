@@ -108,7 +108,7 @@ int tt_meet_connect(const char *host, int port, unsigned *link, double until, ch
 bool tt_meet_ready(int fd, short events, double until, tt_long_wait *wait);
 /* A connection to a rendezvous, which may not be open yet: retries until l->until. */
 tutti_status tt_meet_dial(tt_meet_line *l, const tt_rendezvous *r);
-/* Each side proves that it knows the key; this side does so only after the other has. patience: s. */
+/* Each side proves that it knows the key; this side does so after the other side. patience: s. */
 tutti_status tt_meet_prove(tt_meet_line *l, double patience);
 /* False: the other end may have sent the reason. */
 bool tt_meet_send(tt_meet_line *l, const void *bytes, size_t n);

@@ -210,9 +210,9 @@ void tt_meet_peer_write(tt_service *s, tt_meet_peer *g) {
 
 /* ---- the tree ---- */
 
-/* An agent has shown its card: it stays here, or goes to another agent. */
+/* An agent has sent its address: it stays here, or is sent to another agent. */
 static void place_agent(tt_service *s, tt_meet_peer *g, const tt_agent_card *card) {
-  /* rank 0's process may be the one that serves here: no agent goes to it */
+  /* rank 0's process may be the one that serves here: no agent is sent to it */
   const bool leaf = card->direct || g->hello.rank == 0;
   const int number = s->agents;
   tt_agent_place *places =
@@ -244,7 +244,7 @@ static void take_frame(tt_service *s, tt_meet_peer *g) {
   if (g->want == sizeof head && head.bytes) {
     if (head.bytes > most)
       tt_service_fail(s, TUTTI_ERR_SYSTEM,
-                      "rank %u (%s) brings %u bytes: is it another version of tutti?",
+                      "rank %u (%s) sends %u bytes: is it another version of tutti?",
                       g->hello.rank, g->hello.who, head.bytes);
     else
       g->want += head.bytes;
@@ -289,8 +289,7 @@ static void cut_off(tt_service *s, tt_meet_peer *g) {
   if (g->state == TT_MEMBER && !s->over)
     tt_service_fail(
         s, TUTTI_ERR_SYSTEM,
-        "bytes that rank %u (%s) sent were changed or repeated on their way, so the meeting has "
-        "ended: somebody between the hosts changes packets",
+        "bytes that rank %u (%s) sent were changed or repeated on their way, so the bootstrap has ended: somebody between the hosts tampers with packets",
         g->hello.rank, g->hello.who);
   left(s, g);
 }

@@ -144,7 +144,7 @@ static void keep_rows(tt_service *s, char *frame, size_t n) {
     if (s->row[row.rank]) {
       tt_service_fail(
           s, TUTTI_ERR_SYSTEM,
-          "rank %u came twice, from two hosts or in two processes of one: are there two "
+          "rank %u connected twice, from two hosts or in two processes of one: are there two "
           "jobs with one id?",
           row.rank);
       return;

@@ -24,7 +24,7 @@ typedef enum tt_peer_state {
   TT_CHALLENGED, /* its proof is awaited */
   TT_WAITS,      /* an agent, for this meeting to end and the next one to begin */
   TT_GUEST,      /* of the waiting room (room.c), whatever happens in the meeting */
-  TT_MEMBER,     /* it brings rows; an agent brings its card first */
+  TT_MEMBER,     /* it sends rows; an agent sends its address first */
   TT_LEAVES      /* after the output; its input is drained */
 } tt_peer_state;
 
@@ -36,7 +36,7 @@ typedef struct tt_meet_peer { /* a connection; fd < 0: free */
   bool talks;   /* it has output, of which `sent` bytes have left */
   double since; /* s, time of the connection */
   bool knows;   /* it has proven the key */
-  /* Its input: a hello, a proof, frames. room: memory at `in`, which grows with what comes. */
+  /* Its input: a hello, a proof, frames. room: memory at `in`, which grows with the input. */
   char *in;
   size_t have, want, room;
   /* The output: the header and `to_send` bytes after it. own: the bytes belong to the peer. */
@@ -69,7 +69,7 @@ typedef struct tt_service {
   tt_long_wait wait; /* for the others, since the first hello */
   double limit;      /* s: how long it waits for them */
   int round;
-  int rows, known; /* brought in this round; of the ranks that brought some in the first round */
+  int rows, known; /* received in this round; of the ranks that sent some in the first round */
   int gone;        /* peers that left between rounds */
   char left[128];  /* the first of them */
   tt_table table;  /* of the last round */
@@ -77,7 +77,7 @@ typedef struct tt_service {
   bool over;       /* no more tables; ends when all is sent */
   double failed;   /* s, since when late peers may get the reason; 0: they need not */
 
-  /* The rendezvous: rows of this round, by rank, within the frames that brought them. */
+  /* The rendezvous: rows of this round, by rank, within the frames that contained them. */
   const void **row;
   uint32_t *bytes;
   char **frames;
@@ -97,7 +97,7 @@ typedef struct tt_service {
   size_t up_have;
   tt_table incoming;
   bool reads_reply;    /* up_head is there */
-  bool told, told_now; /* the parent is to hear that the meeting failed; that is on its way */
+  bool told, told_now; /* the parent must be notified that the bootstrap failed; the message has been sent */
 
   uint64_t bytes_out; /* sent, for measurements */
 } tt_service;
@@ -142,7 +142,7 @@ static inline bool tt_is_member(const tt_meet_peer *g) {
 
 /* ---- becoming a member (meet_entry.c) ---- */
 
-/* The first byte of an agent, which stays there to be read, tells whether it speaks TLS. */
+/* Peeks at the first byte of an agent, which shows whether it uses TLS. */
 void tt_entry_first_byte(tt_service *s, tt_meet_peer *g);
 /* What to add where ranks are missing: "", or that a process came with another TUTTI_TLS. */
 const char *tt_entry_other_tls(const tt_service *s);
@@ -154,8 +154,8 @@ void tt_entry_join(tt_service *s, tt_meet_peer *g);
 
 /* ---- rounds (meet_rounds.c) ---- */
 
-/* The meeting fails. The rendezvous, or an agent that has lost its parent, tells all peers; an agent tells
- * its parent, and its peers when that answers. */
+/* The bootstrap fails. The rendezvous, or an agent that has lost its parent, notifies all peers. Another
+ * agent notifies its parent, and its peers when the parent answers. */
 void tt_service_fail(tt_service *s, tutti_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* The meeting has failed for this reason, which all peers get. */
@@ -174,7 +174,7 @@ void tt_rounds_clear(tt_service *s);
 /* Gives a rendezvous a waiting room, for a job of that many ranks and up to that many joiners. TUTTI_ERR_ARG, TUTTI_ERR_MEMORY. */
 tutti_status tt_room_new(tt_service *s, int ranks, int joiners);
 void tt_room_free(tt_service *s);
-/* A peer that is not a rank but knows the key becomes a guest; or is told that the service has no waiting room. */
+/* A peer that is not a rank but knows the key becomes a guest, or gets the error that the service has no waiting room. */
 void tt_room_enter(tt_service *s, tt_meet_peer *g);
 /* A guest has sent the bytes that were expected. */
 void tt_room_said(tt_service *s, tt_meet_peer *g);
@@ -182,7 +182,7 @@ void tt_room_said(tt_service *s, tt_meet_peer *g);
 void tt_room_left(tt_service *s, tt_meet_peer *g);
 /* Answers the guests for which something has changed. */
 void tt_room_look(tt_service *s);
-/* ms until it wants to look again; -1: at the next event. */
+/* ms until the next poll; -1: at the next event. */
 int tt_room_due(const tt_service *s);
 
 /* ---- an agent's parent (agent.c) ---- */

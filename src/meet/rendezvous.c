@@ -81,7 +81,7 @@ static bool goes_on(const tt_service *s) {
   return s->round == 0 && s->rows < s->ranks; /* the missing ones are to get the reason, too */
 }
 
-/* Bytes that this peer's connection has, and the system does not tell of. */
+/* Bytes that this peer's connection has buffered, which poll does not report. */
 static bool has_bytes(const tt_meet_peer *g) {
   return g->fd >= 0 && g->have < g->want && tt_secure_waiting(g->secure);
 }

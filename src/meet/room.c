@@ -31,8 +31,8 @@ struct tt_guest {
   tt_wait joiner; /* number 0: it is not a joiner */
   uint32_t claim; /* it is in, or leads; 0: none */
   uint32_t place;
-  bool leads, wants; /* wants: its claim is not answered yet */
-  bool lost;         /* the others of its claim are gone, and it is to hear it */
+  bool leads, wants; /* waits: its claim is not answered yet */
+  bool lost;         /* the others of its claim are gone, and it must be notified */
   bool heard;        /* a joiner: of its claim */
   tt_claim asks;
   double until; /* s */
@@ -73,7 +73,7 @@ static int joiners_possible(const tt_service *s, uint32_t version) {
   return n;
 }
 
-/* Is a rank alive that can take joiners in, as far as the launchers have told? */
+/* Is a rank alive that can admit joiners, according to the launchers? */
 static bool anybody_lives(const tt_room *r) {
   for (int f = 0; f < r->ranks; f++)
     if (!r->ended[f]) return true;
@@ -147,7 +147,7 @@ static bool take_claim(tt_meet_peer *g, const char *bytes, size_t n) {
   return true;
 }
 
-/* A row of a claim that is over is dropped: its sender hears of that. */
+/* A row of a claim that has ended is dropped, and its sender is notified. */
 static bool take_row(tt_meet_peer *g, const char *bytes, size_t n) {
   tt_guest *x = g->guest;
   uint32_t claim;
@@ -186,7 +186,7 @@ static bool take_answer(tt_service *s, tt_meet_peer *g, const char *bytes, size_
   return true;
 }
 
-/* A launcher tells who has ended, and asks for numbers. */
+/* A launcher reports which ranks have ended, and asks for numbers. */
 static bool take_news(tt_service *s, tt_meet_peer *g, const char *bytes, size_t n) {
   tt_room *r = s->room;
   tt_news_of x;
@@ -296,7 +296,7 @@ static void say_lost(tt_meet_peer *g) {
   char words[200];
   x->lost = false;
   const int n =
-      snprintf(words, sizeof words, "a joiner (%.100s) left while the ranks took it in", x->who);
+      snprintf(words, sizeof words, "a joiner (%.100s) left while the ranks admitted it", x->who);
   if (x->leads)
     tt_meet_peer_say(g, TUTTI_ERR_PEER_LOST, words, (size_t)n + 1);
   else

@@ -19,9 +19,9 @@ enum {
   TT_BRING,     /* uint32_t claim, then a joiner's row of this round */
   TT_HAND,      /* a leader's answer to the rows; each joiner of its claim gets it */
   TT_ADMIT,     /* the same, and the claim is complete */
-  TT_NEWS       /* tt_news_of: a launcher tells who has ended, and asks for numbers of joiners */
+  TT_NEWS       /* tt_news_of: a launcher reports which ranks have ended, and asks for numbers of joiners */
 };
-/* Replies: a status with its sentence; or one of these. */
+/* Replies: a status with its message; or one of these. */
 enum {
   TT_CLAIMED = 16, /* tt_claimed, to the leader */
   TT_BROUGHT, /* to the leader: per joiner a tt_meet_row (rank: its place in the claim) and its row, padded to 8 */
@@ -49,7 +49,7 @@ typedef struct tt_claimed {
 } tt_claimed;
 
 typedef struct tt_handed {
-  uint32_t claim, place; /* the joiner's place in it, from 0 */
+  uint32_t claim, place; /* the joiner's index in it, from 0 */
 } tt_handed;
 
 typedef struct tt_news_of { /* as tutti_newcomer_news */

@@ -25,14 +25,14 @@ typedef struct tt_secure_ops {
 
 struct tt_secure { /* the first members of an implementation's structure */
   const tt_secure_ops *ops;
-  size_t ahead; /* bytes that have left before the caller brought them again */
+  size_t ahead; /* bytes that have been sent before the caller passed them again */
 };
 
-/* As send(2) and recv(2) do on a nonblocking socket. EBADMSG: what came was changed, repeated or left out on its way.
- * After EAGAIN the next call to send brings the same bytes, or the first of them. */
+/* As send(2) and recv(2) do on a nonblocking socket. EBADMSG: bytes were changed, repeated or left out on the way.
+ * After EAGAIN, pass the same bytes in the next call to send, or the first of them. */
 ssize_t tt_secure_send(tt_secure *x, int fd, const void *bytes, size_t n);
 ssize_t tt_secure_recv(tt_secure *x, int fd, void *bytes, size_t n);
-/* Bytes that tt_secure_recv has without the socket; no poll tells of them. */
+/* Bytes that tt_secure_recv has buffered; poll on the socket does not report them. */
 size_t tt_secure_waiting(const tt_secure *x);
 void tt_secure_drop(tt_secure **x);
 
@@ -57,8 +57,9 @@ tutti_status tt_tls_load(const tt_tls **tls);
 bool tt_tls_all(void);
 /* ... and this network has none: TUTTI_ERR_UNSUPPORTED. `network`: its name. */
 tutti_status tt_tls_data(const char *network);
-/* The secret of one network of the ranks of this meeting. It follows from the job's key and from `id`, which one rank has
- * drawn and the meeting has told the others; if the ranks have no key, from `id` alone, or, if `keyed`, TUTTI_ERR_ARG. */
+/* The secret of one network of the ranks of this meeting. It is derived from the job's key and from `id`, which one rank
+ * has drawn and the bootstrap has distributed. If the ranks have no key, it is derived from `id` alone, or, if `keyed`,
+ * it is TUTTI_ERR_ARG. */
 tutti_status tt_tls_job_secret(const tt_meeting *m, uint64_t id, bool keyed,
                                unsigned char secret[TT_TLS_SECRET]);
 /* The secret of TLS that follows from a key. */

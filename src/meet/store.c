@@ -239,7 +239,7 @@ static tutti_status take_part(tt_meeting *m, const shelf_row *mine, size_t n, an
     const double left = left_for(m);
     status = find_answer(m, a, first && pause < left ? pause : left, &stale);
     if (status != TUTTI_ERR_TIMEOUT || !first || left <= pause) return status;
-    if (tt_interrupted(&asked)) return tt_say_interrupted("a meeting over a store");
+    if (tt_interrupted(&asked)) return tt_say_interrupted("a bootstrap over a store");
     if (stale) usleep((useconds_t)(1e6 * pause));
   }
 }
@@ -359,7 +359,7 @@ static tutti_status gather_own(tt_meeting *m, tutti_status failed, const void *m
     stride = tt_max(stride, heads[r].bytes);
     fails |= heads[r].status != TUTTI_OK;
     if (heads[r].bytes > TT_MEET_MOST)
-      status = tt_fail(TUTTI_ERR_SYSTEM, "rank %d brings %u bytes, more than 1 MiB", r, heads[r].bytes);
+      status = tt_fail(TUTTI_ERR_SYSTEM, "rank %d sends %u bytes, more than 1 MiB", r, heads[r].bytes);
   }
   if (fails) stride = WORDS;
   char *row = status ? NULL : calloc(1, stride), *rows = row ? malloc(stride * (size_t)m->ranks) : NULL;

@@ -17,7 +17,7 @@ typedef enum tt_tls_step {
   TT_TLS_READ,   /* wait until the socket can be read */
   TT_TLS_WRITE,  /* ... or written */
   TT_TLS_CLOSED, /* the other end has closed the connection */
-  TT_TLS_KEY,    /* the other end has another secret, or none of that name */
+  TT_TLS_KEY,    /* the other end has a different secret, or no secret of that name */
   TT_TLS_FOREIGN /* the other end does not speak TLS 1.3 */
 } tt_tls_step;
 
@@ -32,7 +32,7 @@ typedef struct tt_tls {
                 const unsigned char secret[TT_TLS_SECRET]);      /* NULL: out of memory */
   void *(*serve)(int fd, tt_tls_find_fn *find, const void *ctx); /* NULL: out of memory */
   int (*greet)(void *end); /* on the calling end, until TT_TLS_DONE; a tt_tls_step */
-  /* As send(2) and recv(2), with EBADMSG for what TLS refuses. After EAGAIN send must be called with the same bytes;
+  /* As send(2) and recv(2), with EBADMSG for data that TLS rejects. After EAGAIN send must be called with the same bytes;
    * it may then return more than n: as many as the call before brought. recv: 0: the end. */
   ssize_t (*send)(void *end, const void *bytes, size_t n);
   ssize_t (*recv)(void *end, void *bytes, size_t n);

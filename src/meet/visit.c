@@ -34,7 +34,7 @@ typedef struct visit {
 
 /* ---- the agent ---- */
 
-/* An abstract name, so nothing is left of it: 24 digits of a keyed digest. */
+/* An abstract name, which leaves no file: 24 digits of a keyed digest. */
 static void make_name(visit *v, uint64_t host) {
   const tt_piece pieces[] = {{"tutti agent 4", 14}, {&host, sizeof host}};
   unsigned char digest[TT_DIGEST];
@@ -68,7 +68,7 @@ static tutti_status become_agent(visit *v, bool *taken) {
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair)) {
     const int why = errno;
     if (listener >= 0) close(listener);
-    return tt_fail(TUTTI_ERR_SYSTEM, "rank %u cannot meet others: no sockets: %s",
+    return tt_fail(TUTTI_ERR_SYSTEM, "rank %u cannot connect to others: no sockets: %s",
                    v->line.hello.rank, strerror(why));
   }
   const tutti_status status = tt_agent_start(&v->at, &v->line, listener, pair[1], &v->agent);
@@ -138,7 +138,7 @@ static tutti_status join_host(visit *v) {
     usleep(pause);
   }
   return tt_fail(TUTTI_ERR_TIMEOUT,
-                 "rank %u could not meet the other ranks of its host within the "
+                 "rank %u could not connect to the other ranks of its host within the "
                  "time limit (TUTTI_CONNECT_TIMEOUT)",
                  l->hello.rank);
 }
@@ -243,8 +243,8 @@ static bool ends(int pid) {
 #endif
 }
 
-/* An agent that has as many ranks as it can serve hangs up, and the rank goes to the next one; but not if the
- * agent has died, which may have passed its row on. */
+/* An agent that has as many ranks as it can serve closes the connection, and the rank tries the next agent;
+ * but not if the agent has died, because it may have passed the rank's row on. */
 static bool goes_to_another(visit *v) {
   tt_meet_line *l = &v->line;
   if (l->greeted || !l->gone || v->agent || tt_seconds() > l->until || ends(l->agent)) return false;
@@ -260,7 +260,7 @@ static tutti_status gather_at_host(tt_meeting *m, tutti_status failed, const voi
   tutti_status status;
   *all = (tt_table){.fd = -1};
   if (!failed && bytes > TT_MEET_MOST)
-    failed = tt_fail(TUTTI_ERR_SYSTEM, "a rank brings %zu bytes, more than 1 MiB", bytes);
+    failed = tt_fail(TUTTI_ERR_SYSTEM, "a rank sends %zu bytes, more than 1 MiB", bytes);
   if (failed) snprintf(why, sizeof why, "%s", tutti_error());
   do {
     status = v->line.fd >= 0 ? TUTTI_OK : join_host(v);

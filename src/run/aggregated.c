@@ -52,7 +52,7 @@ static const char *refusal(const tutti_comm *comm, const tt_call *c) {
   if (tt_coll_owned(c->coll) && comm->plans->order)
     return "the ranks of a host do not follow each other, so the aggregator would get their blocks "
            "in pieces";
-  if (c->varied) return "the aggregator takes blocks of one length only";
+  if (c->varied) return "the aggregator accepts only blocks of one length";
   if (c->op >= TUTTI_OP_COUNT) return "the aggregator has no ops that a program defines";
   if (comm->helpers) return "ranks of the job help already (helpers of tutti_config)";
   if (comm->settings.plain.slices) return "the number of slices is set (TUTTI_SLICES)";
@@ -95,7 +95,7 @@ static int cheapest_way(tutti_comm *comm, const tt_problem *p, const tt_override
       continue;
     const double alone = tt_price_of(a->chooser, p, a->plan, 1);
     if (alone < 0) return *seconds = -1, 0;
-    /* what comes in goes out again when a part of the vector is complete */
+    /* received sums are sent on when a part of the vector is complete */
     const double link = beta * a->links * a->share * (double)p->bytes * (1 + 1.0 / a->parts);
     const double price = delay + (alone > link ? alone : link);
     if (price < *seconds) *seconds = price, way = k + 1;
@@ -103,7 +103,7 @@ static int cheapest_way(tutti_comm *comm, const tt_problem *p, const tt_override
   return way;
 }
 
-/* Does an override want one of the families that use an aggregator, or some other plan? */
+/* Does the user's plan belong to a family that uses an aggregator, or to another one? */
 static const tt_plan_spec *wanted(const tutti_comm *comm, const tt_problem *p,
                                   const tt_override *override, bool *aggregates) {
   const tt_plan_spec *plan = tt_override_for(override, p->bytes);

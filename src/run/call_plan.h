@@ -31,7 +31,7 @@ typedef struct tt_plan {
 
 tutti_status tt_plan_for(tutti_comm *comm, const tt_call *call, bool in_place,
                          const tt_plan **plan);
-/* May such a call be planned for places, not ranks? */
+/* May such a call be planned for positions instead of ranks? */
 bool tt_goes_by_places(tutti_coll coll, tutti_op op);
 /* The problem that the chooser solves for a call. */
 tt_problem tt_problem_of(const tutti_comm *comm, const tt_call *call);
@@ -44,7 +44,7 @@ tutti_status tt_call_run(tutti_comm *comm, const tt_call *call, const tt_plan *p
 
 /* ---- measurements (plan_wisdom.c) ---- */
 
-/* Why such a call is not measured; NULL: it can be. The same on all ranks. */
+/* The reason why such a call cannot be measured; NULL: it can. The same on all ranks. */
 const char *tt_measure_refusal(const tutti_comm *comm, const tt_call *call, uint64_t bytes);
 /* Is it to be measured before it is planned? */
 bool tt_measure_wanted(const tutti_comm *comm, const tt_call *call);
@@ -83,7 +83,7 @@ tutti_status tt_coding_decide(tutti_comm *comm, const tt_call *call, tt_problem 
 
 /* ---- explanations (explain.c) ---- */
 
-/* Says what runs for such a problem, and why: words, or JSON; the caller frees *text (explain.c).
+/* Explains the plan for such a problem, as words or JSON; the caller frees *text (explain.c).
  * exact: 1 + the type of numbers that are summed exactly; 0: not exact. */
 tutti_status tt_explain(tt_chooser *c, const tt_problem *problem, const tt_override *override,
                         int exact, int json, char **text);

@@ -24,7 +24,7 @@ typedef struct tt_rank_info {
 } tt_rank_info;
 _Static_assert(sizeof(tt_rank_info) == 40, "a job may have very many ranks");
 
-/* Ranks and cores; decides how ranks wait, and what is cheap. */
+/* Ranks and cores; determines how ranks wait, and their costs. */
 typedef struct tt_load {
   double ranks_per_core;      /* if all share memory */
   bool crowded;               /* the job has more ranks than cores here, so waiting ranks do not spin */
@@ -38,7 +38,7 @@ typedef struct tt_plain_settings {
   tt_code_wish wish; /* how messages between nodes may be coded */
   int slices;
   double timeout;     /* s; 0: as TUTTI_TIMEOUT says */
-  double env_timeout; /* what it said when the communicator was made; 0: nothing */
+  double env_timeout; /* its value when the communicator was made; 0: not set */
   bool generic;       /* TUTTI_ENGINE=generic */
   bool measures;      /* measures what wisdom does not cover, before it first runs (measure.c) */
   bool env_measures;  /* whether TUTTI_MEASURE of the first rank said so */
@@ -57,7 +57,7 @@ typedef enum tt_hold { TT_FREE, TT_CALLER, TT_DRIVER, TT_ASKED = 4 } tt_hold;
 
 struct tutti_comm {
   int rank, ranks;
-  int helpers; /* the last ranks, which bring no data */
+  int helpers; /* the last ranks, which contribute no data */
   int joiners; /* ranks that joined when this one was made */
   tt_wire *wire;
   tt_wire *net; /* the message transport: `wire` or a part of it, or a separate one that is used
@@ -77,7 +77,7 @@ struct tutti_comm {
   uint8_t token[1];    /* buffer of barriers */
   char *windows;       /* a window per place for packed buffers; NULL before the first */
   char *sums;          /* the same for exact sums */
-  tutti_status broken; /* every call fails with it, and with `why` */
+  tutti_status broken; /* every call fails with this status, and with `why` */
   char why[TT_WHY];
   atomic_int busy;    /* who holds it: tt_hold */
   atomic_bool listed; /* in flight: other threads may drive it */
@@ -92,7 +92,7 @@ int tt_comm_near(const tutti_comm *comm, int *near);
 static inline bool tt_over_net(const tutti_comm *comm) {
   return comm->net && !comm->beside;
 }
-/* Was this rank told that the communicator is over? */
+/* Has this rank been notified that the communicator has ended? */
 static inline bool tt_comm_is_over(const tutti_comm *comm) {
   tt_wire *w = comm->wire;
   /* model: abort:hear, wake:last */
@@ -101,7 +101,7 @@ static inline bool tt_comm_is_over(const tutti_comm *comm) {
 }
 /* s after which a wait fails; 0: never. */
 double tt_comm_timeout(const tutti_comm *comm);
-/* The number of ranks that bring data to a call: the first ones. */
+/* The number of ranks that contribute data to a call: the first ones. */
 static inline int tt_call_data(const tutti_comm *comm, const tt_call *call) {
   return call->everyone ? comm->ranks : comm->ranks - comm->helpers;
 }

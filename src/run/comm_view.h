@@ -18,7 +18,7 @@ void tt_comm_leave(tutti_comm *comm);
  * communicator; otherwise they would wait for this rank (diagnose.c). */
 tutti_status tt_break_if_memory(tutti_comm *comm, tutti_status status);
 
-/* ---- what it is like (comm_view.c) ---- */
+/* ---- its properties (comm_view.c) ---- */
 
 tutti_contract tt_comm_contract(const tutti_comm *comm);
 /* How messages may be coded: the call's own argument, or the communicator's setting. */
@@ -59,7 +59,7 @@ tutti_status tt_call_block(tutti_comm *comm, const char *function, const tt_call
 
 /* ---- tutti's own collectives (gather.c) ---- */
 
-/* Runs a call in which helpers bring data, too. The comm is entered. */
+/* Runs a call in which helpers contribute data, too. The comm is entered. */
 tutti_status tt_call_own(tutti_comm *comm, tt_call call, bool in_place);
 /* All-gather of `bytes` per rank; helpers contribute too. */
 tutti_status tt_gather(tutti_comm *comm, const char *who, const void *src, void *dst, size_t bytes);
@@ -93,7 +93,7 @@ tutti_status tt_call_on_stream(tutti_comm *comm, const char *function, const tt_
 /* Waits until no stream waits for the communicator; it is entered. */
 tutti_status tt_streams_wait(tutti_comm *comm, const char *function);
 void tt_streams_drop(tutti_comm *comm); /* when it is destroyed */
-/* One more wants the thread that drives what is in flight, or one less. The process's lock is not held. */
+/* One more communicator needs the progress thread, or one less. The process's lock is not held. */
 void tt_thread_want(bool on);
 
 /* ---- lists (list.c) ---- */

@@ -169,7 +169,7 @@ tutti_status tt_device_list(tutti_comm *comm, const char *function, const tt_lis
 
 /* ---- a run ---- */
 
-/* Not what is multiplied first: that is done when the operation begins. */
+/* Not for scaled vectors: they are multiplied when the operation begins. */
 static bool comes_in_pieces(const tutti_request *r) {
   const tt_user_op *user = tt_op_user(r->call.op);
   return r->ops == &tt_collective_ops && !(user && !user->fn);

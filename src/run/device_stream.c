@@ -97,8 +97,8 @@ tutti_status tt_call_on_stream(tutti_comm *comm, const char *function, const tt_
   if (!status && !r->staged && tt_call_bytes(comm, call)) {
     tt_request_drop(r);
     status = tt_fail(TUTTI_ERR_ARG,
-                     "%s: its vectors lie in memory of the host, which no stream orders; call it "
-                     "without _on",
+                     "%s: its vectors are in host memory, which streams do not order; use the "
+                     "blocking function",
                      function);
   } else if (!status) {
     status = issue(comm, r, stream);

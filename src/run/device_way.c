@@ -81,7 +81,7 @@ static const char *refusal(const tutti_comm *comm, const tt_call *call, bool fit
     return "kernels take the place of one-shot and two-shot alone, and of two-shot within hosts as "
            "a plan's first stage";
   if (tt_problem_of(comm, call).bytes <= among->flag_bytes)
-    return "the processors sum vectors that are so short";
+    return "the host sums vectors that are so short";
   if (tt_stager_compiled(s, call->type, call->op) < 0) return "kernels do not have this op";
   if (tt_stager_reach(s) == TT_REACHES_NOT) return "a device does not reach another rank's memory";
   if (tt_stager_reach(s) == TT_REACHES_UNKNOWN && comm->wire->near)

@@ -33,7 +33,7 @@ tutti_status tt_explain(tt_chooser *c, const tt_problem *problem, const tt_overr
   return status;
 }
 
-/* The same, with the way of vectors on a device if there is one. */
+/* The same, with the way of vectors on a device, if the process has one. */
 static tutti_status explain_with_device(tutti_comm *comm, const tt_call *call, tt_chooser *c,
                                         const tt_problem *problem, int json, char **text) {
   tt_why why;

@@ -1,4 +1,4 @@
-/* flight.h - what is in flight on a communicator; seen by run/, comm/ and fault/ alone.
+/* flight.h - the operations in flight on a communicator; used by run/, comm/ and fault/ only.
  *
  * Idea       a call gets a number (its position in the communicator's order) and an operation in
  *            one of TT_WINDOW places. If all are in use, later requests queue in order.
@@ -94,7 +94,7 @@ void tt_net_progress(tutti_comm *comm, bool *moved);
 /* Lists or unlists it as one that other threads may drive. */
 void tt_comm_list(tutti_comm *comm, bool on);
 
-/* ---- what the trace hears (trace_call.c) ---- */
+/* ---- events for the trace (trace_call.c) ---- */
 
 /* An operation of a traced communicator begins. Returns where its steps are recorded, or NULL. */
 tt_trace *tt_trace_begin(tutti_comm *comm, const tt_call *call, const tt_plan *plan, bool rival);
@@ -112,8 +112,8 @@ void tt_progress_polled(tutti_comm *comm);
 void tt_watch_peers(tutti_comm *comm);
 /* Something has progressed, by whichever thread: restarts the wait's timers. The communicator is held. */
 void tt_wait_anew(tutti_comm *comm, tt_wait_policy *p);
-/* One look of a rank that frees the communicator, once `peer` has taken what it sent: shows the wait, warns, and breaks the
- * communicator at the time limit. */
+/* One poll of a rank that frees the communicator and waits until `peer` has received its messages: shows the wait, warns,
+ * and breaks the communicator at the time limit. */
 void tt_wait_for_taker(tutti_comm *comm, tt_wait_policy *p, int peer);
 
 /* ---- stragglers (straggler.c) ---- */

@@ -1,6 +1,6 @@
 /* gather.c - tutti's own collectives: while communicators are made, ranks exchange bytes.
  *
- * Idea       an all-gather or a broadcast of bytes. All ranks bring data, helpers too. These calls are
+ * Idea       an all-gather or a broadcast of bytes. All ranks contribute data, helpers too. These calls are
  *            never exact, traced or measured. Their plans are cached like any other.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "flight.h"

@@ -12,7 +12,7 @@
 
 enum { TT_PLANS = 64 };
 
-/* Plans for calls of communicators with helpers: the last ranks, which bring no data (comm/helpers.c). The first positions
+/* Plans for calls of communicators with helpers: the last ranks, which contribute no data (comm/helpers.c). The first positions
  * belong to the ranks with data, in the order of their levels, the others to the helpers. */
 typedef struct tt_helped {
   tt_chooser *chooser;
@@ -22,7 +22,7 @@ typedef struct tt_helped {
   tt_chooser *flat;   /* if `order` is set: without levels */
 } tt_helped;
 
-/* Plans for calls that an aggregator sums. The last ranks of these schedules are virtual: they stand for the aggregator, and
+/* Plans for calls that an aggregator sums. The last ranks of these schedules are virtual: they represent the aggregator, and
  * no process of the job runs them. Each sums a part of the vector, so that several parts of a long vector can be in transit. */
 typedef struct tt_aggregated {
   tt_chooser *chooser;      /* of one plan; NULL: the communicator has no aggregator */
@@ -86,7 +86,7 @@ void tt_plans_drop(tutti_comm *comm); /* when the communicator is destroyed */
 /* coding.c: given the choice for a call without codes, replaces it by one with codes if that is cheaper. */
 tutti_status tt_coding_choose(tutti_comm *comm, const tt_call *call, const tt_problem *plain,
                               tt_choice *choice);
-/* Says what was measured of such a call with codes, if anything was. */
+/* Appends the measurements of such a call with codes, if any. */
 void tt_coding_verdict_say(const tutti_comm *comm, const tt_call *call, tt_text *t);
 /* From now on calls may be coded so. */
 void tt_coding_set(tutti_comm *comm, const tt_code_wish *wish);
@@ -94,22 +94,22 @@ void tt_coded_plans_free(tt_coded_plans *coded);
 /* plan_cache.c: is the call planned for ranks, not for places in the levels? */
 bool tt_planned_for_ranks(const tutti_comm *comm, const tt_call *call);
 
-/* May wisdom decide what runs for such a call? Not for tutti's own calls, nor with varying counts,
- * nor where the contract forbids that measurements decide. */
+/* May wisdom choose the plan of such a call? Not for tutti's internal calls, nor with varying
+ * counts, nor if the contract forbids it. */
 bool tt_wisdom_applies(const tutti_comm *comm, const tt_call *call);
 
 /* Seconds per byte of the aggregator's link; *delay: the time of a sum there, in addition to its messages. */
 double tt_aggregator_link(const tutti_comm *comm, double *delay);
 /* What to do once the aggregator is lost: the end of a sentence. */
 const char *tt_without_aggregator(const tutti_comm *comm);
-/* If an aggregator may sum such a call, and that is cheaper than the choice among the ranks alone, or wanted:
- * makes it the choice (aggregated.c). TUTTI_ERR_MEMORY. */
+/* If an aggregator may sum such a call, and this is cheaper than the best plan without it, or requested by
+ * the user, chooses it (aggregated.c). TUTTI_ERR_MEMORY. */
 tutti_status tt_aggregated_choose(tutti_comm *comm, const tt_call *call, const tt_problem *problem,
                                   tt_choice *choice);
 /* Appends whether and why. */
 tutti_status tt_aggregated_say(tutti_comm *comm, const tt_call *call, tt_text *t);
 
-/* Rank 0 logs what runs for such a call, and why. */
+/* Rank 0 logs the plan of such a call, with the reason. */
 void tt_comm_say_why(tutti_comm *comm, const tt_call *call);
 
 #endif

@@ -17,7 +17,7 @@ typedef struct tt_request_ops {
   /* The next part of a queued request, to start in this slot; NULL: no part can start now. *last: it was the
    * last part. A NULL function: the request is its own only part. */
   tutti_request *(*next_part)(tutti_request *r, size_t place, bool *last);
-  /* Takes the result of a part out. NULL: it is where the caller wants it. */
+  /* Copies the result of a part out. NULL: it is already in the caller's buffer. */
   void (*unpack)(tutti_request *part);
   /* Records that a part has completed; returns whether the whole has completed. Called for wholes only. */
   bool (*part_done)(tutti_request *whole);
@@ -40,8 +40,8 @@ struct tutti_request {
   struct tutti_request *next;  /* in the queue */
   tutti_request *whole;        /* the request that this is a part of; or NULL */
   tt_p2p_message *message;     /* NULL: a collective */
-  tt_staged *staged;           /* device memory that it stands for; or NULL (device_call.c) */
-  void *stream;                /* of the device: the call comes after what it has got so far */
+  tt_staged *staged;           /* device memory that it represents; or NULL (device_call.c) */
+  void *stream;                /* of the device: the call is ordered after the work enqueued so far */
   bool detached;               /* the stream waits for it, not the caller (device_stream.c) */
   struct tutti_request *later; /* the next one that a stream waits for */
 };
@@ -66,8 +66,8 @@ void tt_request_drop(tutti_request *request);
 
 /* ---- vectors on a device (device_call.c) ---- */
 
-/* If a vector of the checked call lies on a device: the same call on host memory, and how that comes and goes; else
- * *staged is NULL, and *hosted the call. */
+/* If a vector of the checked call is on a device: the same call on host memory, and its copies in and out; otherwise
+ * *staged is NULL, and *hosted is the call. */
 tutti_status tt_device_call(tutti_comm *comm, const char *function, const tt_call *call,
                             bool in_place, tt_call *hosted, tt_staged **staged);
 /* The same for a list, whose hosted arrays `hosted` allocates: tt_device_list_free. */

@@ -13,7 +13,7 @@
 
 enum { INDEXES = 16 };
 
-/* 1 + the least core of a list like "0-3,8" if it contains all of `cores`; else 0. */
+/* 1 + the lowest core of a list like "0-3,8" if it contains all of `cores`; else 0. */
 static int first_if_all(const char *list, const tt_cpu_bits *cores) {
   tt_cpu_bits among = {0};
   long least = -1;

@@ -32,7 +32,7 @@ typedef struct tt_tree {
   tt_tree_run run[TT_TREE_RUNS];
 } tt_tree;
 
-/* TUTTI_ERR_ARG: the message says where and what is wrong. */
+/* TUTTI_ERR_ARG: the message has the position and the mistake. */
 tutti_status tt_tree_parse(const char *text, tt_tree *tree);
 bool tt_tree_equal(const tt_tree *a, const tt_tree *b);
 /* The number of domains of a level in the g-th domain of the level above (level 0: in all, g = 0),

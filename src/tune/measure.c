@@ -163,8 +163,9 @@ tutti_status tt_measure_plans(tutti_comm *comm, const tt_call *asked, tutti_meas
   if (!status && m) report_measured(s, won, began, m);
   if (m && won < 0)
     snprintf(m->why, sizeof m->why, "%s",
-             s->starved ? "there is not enough memory"
-                        : "no other plan is priced up to eight times as much");
+             s->starved
+                 ? "there is not enough memory"
+                 : "no other plan has an estimate of at most eight times that of the fastest");
   return status;
 }
 

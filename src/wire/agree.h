@@ -65,7 +65,7 @@ typedef struct tt_net_agree_ops {
   /* Time out, unless this rank has accepted another rank's proposal. */
   void (*quit)(tt_wire *w, int awaited);
   /* The network of the ranks that continue. list: has capacity for all ranks, receives the members;
-   * *mine: this rank's place in it. TUTTI_ERR_PEER_LOST: the decision excludes this rank. */
+   * *mine: this rank's index in it. TUTTI_ERR_PEER_LOST: the decision excludes this rank. */
   tutti_status (*network)(tt_wire *w, const tt_net_decision *decision, int *list, int *mine,
                           tutti_net *net);
 } tt_net_agree_ops;

@@ -345,9 +345,9 @@ struct tt_wire {
   tt_net_traits traits; /* of `net` */
 };
 
-/* Bytes of an arena. Where it is cut into many small slots, they are together twice as large as the second level cache, so
- * that a slot is no longer in its readers' caches when it is written again: a store to such a line waits several times as
- * long. */
+/* Bytes of an arena. If it is cut into many small slots, they are together twice as large as the second level cache, so
+ * that a slot is no longer in its readers' caches when it is written again. A store to a line in another core's cache
+ * takes several times as long. */
 static inline size_t tt_arena_bytes(const tt_wire *w) {
   return 4 * w->slots * w->piece;
 }

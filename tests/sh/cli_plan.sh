@@ -144,7 +144,7 @@ while IFS=$tab read -r sentence arguments; do
 done <<END
 list, show, check, draw or price\\?${tab}
 no 'plan drwa'; did you mean 'draw'\\?${tab}drwa
-draw what\\?${tab}draw
+draw needs an algorithm or a file${tab}draw
 say for how many ranks: -P N${tab}draw doubling
 no algorithm is called 'duobling'; did you mean 'doubling'\\?${tab}draw duobling -P 4
 parameter 'halfing' is none of${tab}show 'fold(halfing)' -P 4

@@ -65,16 +65,16 @@ while IFS='|' read -r net ranks words; do
   ok "--topology $net is refused" all "status 2" "grep -q \"$words\" $work/err"
 done <<'EOF'
 ring:4||unknown network '.*'; expected torus:, fat-tree:
-fat-tree:4x8||that is fat-tree:.PODSx.LEAVESxNODESxUPLINKS
-torus:4x0||that is torus:8x8x8
+fat-tree:4x8||the form fat-tree:.PODSx.LEAVESxNODESxUPLINKS
+torus:4x0||the form torus:8x8x8
 torus:2x2,speed=3||latency=300ns, software=1us or places=unknown is missing at 'speed=3'
 torus:2x2,places=known||places=unknown is missing at 'places=known'
 torus:2x2|5|has 4 nodes, and -P says 5
 slingshot||how many nodes has slingshot? -P N
 slingshot|100|groups of 512 nodes; the next possible number is -P 512
 infiniband|2100|do not fill the last of infiniband's pods of 1024 nodes; the next possible number is -P 3072
-fat-tree:2x3x4x2||that is fat-tree:.PODSx.LEAVESxNODESxUPLINKS.xLINKS
-torus:2x2x2x2x2||that is torus:8x8x8
+fat-tree:2x3x4x2||the form fat-tree:.PODSx.LEAVESxNODESxUPLINKS.xLINKS
+torus:2x2x2x2x2||the form torus:8x8x8
 EOF
 for profile in profiles/*.profile; do
   machine=$(basename "$profile" .profile)
@@ -100,7 +100,7 @@ ok "price: or where ranks may differ" all "status 0" "has '^\* generalized\(late
 job explain -P 2 --size 1MiB
 cp "$work/out" "$work/here"
 ok "without a machine it is this one: shared memory, and its figures are printed" all "status 0" \
-  'grep -q "copying" "$work/here"' 'grep -q "^On this machine, by these figures" "$work/here"' 'grep -q "^  shm.message" "$work/here"'
+  'grep -q "copying" "$work/here"' 'grep -q "^On this machine, with these parameters" "$work/here"' 'grep -q "^  shm.message" "$work/here"'
 job explain -P 2 --size 1MiB --net alpha=30us
 ok "with --net it is a network" all "status 0" '! grep -q "On this machine" "$work/out"' 'grep -q transfer "$work/out"'
 job plan price all -P 2 --size 1MiB
@@ -224,7 +224,7 @@ ok "a program that runs reads them, and says what it runs and why" all "status 0
 printf 'alpha = 3us\nshm.turn = fast\n' >"$work/profile"
 TUTTI_PROFILE=$work/profile job run -n 2 "$TUTTI" bench -b 4 -e 4 -n 2 --repeats 1
 ok "a wrong profile: its line and column, and the built-in figures" all "status 0" \
-  "grep -qE 'line 2, column 12: expected a time such as 30us, found .fast.; the built-in figures' $work/err"
+  "grep -qE 'line 2, column 12: expected a time such as 30us, found .fast.; the built-in parameters' $work/err"
 
 # ---- overrides on a running program ----
 TUTTI_ALGO='doubling:-1k;ring:1k-' job run -n 3 "$TUTTI" bench -b 512 -e 2k -f 2 -n 2 --repeats 1
@@ -239,7 +239,7 @@ ok "and runs where ranks may differ" all "status 0" "has 'generalized\\(r=1\\)'"
 job explain -P 7 --size 4MiB --net $cluster
 ring=$(sed -n 's/^Predicted: \([0-9.]*\) ms.*/\1/p' "$work/out")
 job explain -P 7 --size 4MiB --net $cluster,host.3.beta=1e-7
-ok "explain: one host is slow" all "status 0" "has '^Links differ: 1 host has figures of its own, and slow ones come last$'"
+ok "explain: one host is slow" all "status 0" "has '^Links differ: 1 host has other parameters, and slow ones come last$'"
 job explain -P 7 --size 4MiB --net $cluster,host.3-4.beta=1e-8
 ok "explain: figures that are those of the others change no time" all "status 0" "has '^Links differ: 2 hosts have'" \
   '[ -n "$ring" ]' "has '^Predicted: $ring ms'"
@@ -259,7 +259,7 @@ wrong "character 1: expected a level such as node:4" explain -P 7 --size 1k --to
 wrong "no such level" explain -P 7 --size 1k --net node.alpha=1us
 wrong "did you mean" explain -P 7 --size 1k --algo rign
 wrong "on how many ranks" explain --size 1k
-wrong "figures for the host 7, and the hosts here are 0 to 6" explain -P 7 --size 1k --net host.7.beta=1e-7
+wrong "parameters for the host 7, and the hosts here are 0 to 6" explain -P 7 --size 1k --net host.7.beta=1e-7
 wrong "the hosts here are 0 to 3" plan price all -P 12 --size 1k --topo "node:4 core:3" --net host.3-4.beta=1e-7
 wrong "column 6: expected a range from the lower number to the higher, such as 4-7" explain -P 7 --size 1k --net host.4-3.beta=1
 wrong "column 22: expected hosts other than 4-7, which have parameters already" explain -P 9 --size 1k --net host.4-7.beta=1,host.5.beta=1
@@ -268,7 +268,7 @@ wrong "is not a size such as 428, 9KB" explain -P 3 --size 1q
 wrong "did you mean .allreduce." explain -P 3 --size 1k --coll alreduce
 wrong "whose product is P" plan price 'fold(group=4x2)' -P 7 --size 1k
 wrong "needs the levels of the machine" plan price blueconnect -P 7 --size 1k
-wrong "not priced on this many ranks" plan price two-shot -P 100000 --size 1k
+wrong "not estimated on this many ranks" plan price two-shot -P 100000 --size 1k
 wrong "has no op" explain -P 3 --size 1k --type float --op band
 wrong "no level of .rack:4. is within a machine" explain -P 4 --size 1k --shm --topo rack:4
 finish

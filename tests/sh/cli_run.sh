@@ -42,7 +42,7 @@ ok "128 + signal of a killed rank" all "status 139" "within 20000"
 ok "it names the signal" says '^tutti run: rank 1 \(pid [0-9]+\) was killed by SIGSEGV'
 job run -n 3 --keep-going sh -c '[ $TUTTI_RANK = 1 ] && exit 5; sleep 0.3; echo $TUTTI_RANK'
 ok "--keep-going lets the others run on" all "status 5" '[ "$(sort "$work/out" | xargs)" = "0 2" ]' \
-  "says 'rank 1 .* exited with status 5; the other 2 run on'"
+  "says 'rank 1 .* exited with status 5; the other 2 continue'"
 
 # ---- programs that do not start ----
 job run -np 4 true

@@ -138,16 +138,16 @@ while IFS='|' read -r text says; do
   n=$((n + 1))
   printf "$text" >"$work/bad"
   TUTTI_PROFILE=$work/bad seen
-  ok "wrong profile $n: $says" all "status 0" "err 'profile .$work/bad., $says.*the built-in figures are used'" \
+  ok "wrong profile $n: $says" all "status 0" "err 'profile .$work/bad., $says.*the built-in parameters are used'" \
     '[ "$price" = "$built_in" ]'
 done <<'END'
 shm.wake = 7ms\nalpha 3|line 2, column 7: expected =
 gamma = 1e-11\n\n  beta = fast|line 3, column 10: expected seconds per byte
-alfa = 1us|line 1, column 1: expected a figure
-shm.wake = 7ms\nmachine = 64 x Cray-1\n|line 2, column 1: its figures are of .64 x Cray-1.
+alfa = 1us|line 1, column 1: expected a parameter
+shm.wake = 7ms\nmachine = 64 x Cray-1\n|line 2, column 1: its parameters are of .64 x Cray-1.
 shm.wake = -7ms|line 1, column 12: expected a time
-shm.wake = 7ms, gamma.float128 = 1|line 1, column 17: expected a figure
-\177ELF\002\001|line 1, column 1: expected a figure
+shm.wake = 7ms, gamma.float128 = 1|line 1, column 17: expected a parameter
+\177ELF\002\001|line 1, column 1: expected a parameter
 shm.wake = 7ms\ngamma\0 = x|line 2, column 6: expected text, found a NUL byte
 END
 head -c 100000 /dev/zero | tr '\0' '#' >"$work/bad"
@@ -181,7 +181,7 @@ for m in ompi mpich; do
     for of in "network = $net" "network = Another 1" ""; do
       printf 'alpha=50ms\nlength.alpha=1us\nprocessor=0\n%s\n' "$of" >"$work/of"
       TUTTI_PROFILE=$work/of TUTTI_EXPLAIN=1 TUTTI_NODES=0,1,2,2 LD_PRELOAD=${yields[$m]} timeout -k 5 300 "$(starter $m)" -n 4 "$TUTTI" bench -b 4 -e 4 --repeats 1 >"$work/out" 2>"$work/err" || rc=$?
-      n="$n $(cat "$work/out" "$work/err" | grep -c 'its figures of the network are of .Another 1., and this one is .*; the built-in'),$(cat "$work/out" "$work/err" | grep -qE '^# Predicted: [0-9.]+ s|^# Predicted: [1-9][0-9.]+ ms'; echo $?)"
+      n="$n $(cat "$work/out" "$work/err" | grep -c 'its network parameters are of .Another 1., and this one is .*; the built-in'),$(cat "$work/out" "$work/err" | grep -qE '^# Predicted: [0-9.]+ s|^# Predicted: [1-9][0-9.]+ ms'; echo $?)"
     done
     ok "over $m: figures of another network are not used, with one warning" all "status 0" '[ "$n" = " 0,0 1,1 0,0" ]' "has ."
     in_full=1

@@ -46,9 +46,10 @@ def good(path):
     assert svg.count("<style>\n" + picture.text("style.css") + "</style>") == 1, (path, "no style.css")
     for black in ('fill="black"', "fill='black'", "rgb(0,0,0)", "rgb(  0,   0,   0)", "#000000"):
         assert black not in svg, (path, black)
-    for number, panel, body in re.findall(r'<g id="gnuplot_plot_(\d+)([a-z]*)"(.*?)(?=<g id="gnuplot_plot|$)', svg, re.S):
+    assert not re.search(r"[Gg]nuplot|<title>\$", svg), (path, "names of gnuplot")
+    for number, panel, body in re.findall(r'<g id="plot_(\d+)([a-z]*)"(.*?)(?=<g id="plot_|$)', svg, re.S):
         title, line = re.search("<title>(.*?)</title>", body), re.search("<path[^>]*?stroke='([^']*)'[^>]*", body)
-        if line and not title[1].startswith("gnuplot_plot"):
+        if line and title:
             dash = re.search("stroke-dasharray='([^']*)'", line[0])
             panels.setdefault(panel, []).append((line[1], dash and dash[1]))
     for panel, lines in panels.items():
@@ -61,7 +62,7 @@ looks() {
 }
 
 looks "pictures of docs/: each adapts to a dark page, no two lines of a panel look the same" <<'PY'
-of_gnuplot = [f for f in glob.glob("docs/**/*.svg", recursive=True) if "gnuplot_plot" in drawn(f)]
+of_gnuplot = [f for f in glob.glob("docs/**/*.svg", recursive=True) if '<g id="plot_1' in drawn(f)]
 assert len(of_gnuplot) >= 17, of_gnuplot
 for f in of_gnuplot:
     good(f)

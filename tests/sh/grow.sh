@@ -69,8 +69,8 @@ result bad
 check "a joiner whose settings cannot be read says so" all 'status 1' 'grep -q "TUTTI_ALGO: .*nonsense" "$work/out"' 'count out "^fine" 2'
 result always
 check "one that always fails is started again so often, and less and less quickly" all 'status 6' \
-  'says "^tutti run: rank 1 .pid [0-9]+. exited with status 6; starting it again in 0.1 s, 1 of 3; the other 1 run on"' \
-  'says "in 0.2 s, 2 of 3"' 'says "in 0.4 s, 3 of 3"' 'says "status 6; the other 1 run on; it is not started again"' \
+  'says "^tutti run: rank 1 .pid [0-9]+. exited with status 6; starting it again in 0.1 s, 1 of 3; the other 1 continue"' \
+  'says "in 0.2 s, 2 of 3"' 'says "in 0.4 s, 3 of 3"' 'says "status 6; the other 1 continue; it is not started again"' \
   'count err "" 4'
 result alone
 check "a rank is not started again when the others have ended" all 'status 6' 'says "rank 1 is not started again: the others have ended"'

@@ -7,7 +7,7 @@
 leave_if_guarded "asan|tsan|ubsan"
 $python -c 'import sys, torch; sys.exit(torch.__version__ < "2")' ||
   leave "this PyTorch is older than 2; make check-torch TORCH=pip has a newer one"
-job run -n 2 $python python/tests/torch_support.py docs/torch.md
+job run -n 2 $python python/tests/torch_support.py docs/reference/torch-support.md
 sed '/^$/d' "$work/out"
 status 0 && ! grep -q "^not ok" "$work/out" || bad=1
 for kind in $kinds; do

@@ -186,11 +186,11 @@ static void buffers(void **state) {
     assert_int_equal(tutti_request_free(&r), TUTTI_OK);
   }
   REFUSES(tutti_allreduce(c, room + 1, room + 400, 4, TUTTI_DOUBLE, TUTTI_SUM), TUTTI_ERR_ARG,
-          "src|aligned on 8");
+          "src|aligned to 8");
   REFUSES(tutti_allreduce(c, room, room + 402, 4, TUTTI_FLOAT, TUTTI_SUM), TUTTI_ERR_ARG,
-          "dst|aligned on 4");
+          "dst|aligned to 4");
   REFUSES(tutti_allreduce(c, room + 4, room + 400, 4, TUTTI_LONG_INT, TUTTI_MINLOC), TUTTI_ERR_ARG,
-          "src|aligned on 8");
+          "src|aligned to 8");
   REFUSES(tutti_allreduce(c, (void *)(UINTPTR_MAX - 15), room, 4, TUTTI_DOUBLE, TUTTI_SUM),
           TUTTI_ERR_ARG, "src|address space");
 }

@@ -35,7 +35,7 @@ static void wrong_questions(void **state) {
   WRONG(coll, (tutti_coll)99, TUTTI_ERR_ARG, "no such collective");
   WRONG(ranks, 0, TUTTI_ERR_ARG, "0 ranks");
   WRONG(ranks, 1 << 21, TUTTI_ERR_ARG, "1048576");
-  WRONG(root, 7, TUTTI_ERR_ARG, "root 7 is none of 0..6");
+  WRONG(root, 7, TUTTI_ERR_ARG, "root 7 is not in 0..6");
   WRONG(type, (tutti_type)99, TUTTI_ERR_TYPE, "type 99");
   WRONG(op, TUTTI_BAND, TUTTI_ERR_OP, "has no op band");
   WRONG(crowd, -2, TUTTI_ERR_ARG, "ranks per core");

@@ -13,20 +13,29 @@
 static const struct {
   const char *text, *says; /* the text as it is printed again; or, after "!", the error */
 } texts[] = {
-    {"host.3.beta=8e-8", "host.3.beta       = 8e-08      # s/B: a byte through the link\n"},
+    {"host.3.beta=8e-8",
+     "host.3.beta       = 8e-08      # s/B: per byte on the link of a rank, or of a domain of the "
+     "level\n"},
     {"host.4-7.alpha = 9us\nhost.4-7.ports=2,host.0.delay=1ms",
-     "host.4-7.alpha    = 9e-06      # s: a message, whatever its size\n"
-     "host.4-7.ports    = 2          # messages that a rank sends, or receives, simultaneously\n"
-     "host.0.delay      = 0.001      # s: on top, while the port is free again\n"},
+     "host.4-7.alpha    = 9e-06      # s: per message, regardless of its size\n"
+     "host.4-7.ports    = 2          # messages that a rank can send, or receive, simultaneously\n"
+     "host.0.delay      = 0.001      # s: until a message arrives, in addition; its port is free "
+     "again\n"},
     {"host.n1-2.lan.processor=1us,host.n1-2.lan.again=2us,host.n1.beta=1Gbit/s",
-     "host.n1-2.lan.processor = 1e-06      # s: of a core, for a message at either end\n"
-     "host.n1-2.lan.again = 2e-06      # s: of a core, for each additional one in the same step\n"
-     "host.n1.beta      = 8e-09      # s/B: a byte through the link\n"},
+     "host.n1-2.lan.processor = 1e-06      # s: of processor time, per message, at either end "
+     "(LogP's o)\n"
+     "host.n1-2.lan.again = 2e-06      # s: as processor, per additional message of the same step\n"
+     "host.n1.beta      = 8e-09      # s/B: per byte on the link of a rank, or of a domain of the "
+     "level\n"},
     {"host.3.beta=1,host.3.beta=2",
-     "host.3.beta       = 2          # s/B: a byte through the link\n"},
-    {"host.007.beta=1", "host.7.beta       = 1          # s/B: a byte through the link\n"},
+     "host.3.beta       = 2          # s/B: per byte on the link of a rank, or of a domain of the "
+     "level\n"},
+    {"host.007.beta=1",
+     "host.7.beta       = 1          # s/B: per byte on the link of a rank, or of a domain of the "
+     "level\n"},
     {"host.beta=1",
-     "host.beta         = 1          # s/B: a byte through the link\n"}, /* the name of a level */
+     "host.beta         = 1          # s/B: per byte on the link of a rank, or of a domain of the "
+     "level\n"}, /* the name of a level */
     {"host.7-4.beta=1", "!column 6: expected a range from the lower number to the higher"},
     {"host.4-7.beta=1,host.5.alpha=1",
      "!column 22: expected hosts other than 4-7, which have parameters already, found '5.alpha=1'"},
@@ -40,8 +49,8 @@ static const struct {
     {"host.n/1.beta=1", "!column 6: expected a host's name: letters, digits"},
     {"host.a234567890a234567890a234567890a234567890.beta=1", "!of at most 39 letters"},
     {"host.3.burst=1",
-     "!column 8: expected a figure of a host: alpha, delay, gap, beta, processor, again"},
-    {"host.3.gamma=1", "!column 8: expected a figure of a host"},
+     "!column 8: expected a parameter of a host: alpha, delay, gap, beta, processor, again"},
+    {"host.3.gamma=1", "!column 8: expected a parameter of a host"},
     {"host.3.ports=0", "!expected a number from 1 to 16"},
     {"host.3.beta=x", "!expected seconds per byte such as 1e-8"},
 };

@@ -260,7 +260,7 @@ static void a_row_has_a_limit(void **state) {
     tt_table all;
     assert_int_equal(tt_meet_gather(gather_alone, NULL, 0, 1, TUTTI_ERR_SYSTEM, "", &m), TUTTI_OK);
     assert_int_equal(m.gather(&m, TUTTI_OK, row, cases[i].bytes, &all), cases[i].status);
-    if (cases[i].status) assert_non_null(strstr(tutti_error(), "rank 0 brings 1048577 bytes, more than 1 MiB"));
+    if (cases[i].status) assert_non_null(strstr(tutti_error(), "rank 0 sends 1048577 bytes, more than 1 MiB"));
     tt_table_drop(&all);
     m.end(&m);
   }

@@ -69,7 +69,7 @@ static bool slot_is_free(tt_operation *o, uint32_t k) {
          gathered_by_all(o, TT_GOT, tt_slot_free_from(o, k));
 }
 
-/* The first piece of which some has not come from the device yet. */
+/* The first piece that is not completely copied from the device yet. */
 static uint32_t first_missing(const tt_operation *o) {
   if (!o->call.staged) return o->pieces.count;
   const uint64_t landed = tt_staged_landed(o->call.staged);

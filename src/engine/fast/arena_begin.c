@@ -1,7 +1,7 @@
-/* arena_begin.c - an operation of the arena's loop begins: how its vector is cut, and where peers find it.
+/* arena_begin.c - an operation of the arena's loop begins: how its vector is cut, and where peers access it.
  *
- * Idea       A rank's vector lies where peers can read it, or goes through its arena piece by piece. Which route is
- *            shorter is learned (route.h).
+ * Idea       Peers read a rank's vector in place, or it passes through the rank's arena piece by piece. The faster
+ *            route is learned (route.h).
  * Invariant  All ranks cut the vector at the same elements, on either route.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
@@ -61,7 +61,7 @@ static void cut(tt_operation *o) {
   p->slots_from = w->cut.from;
 }
 
-/* The index of the route of these vectors; -1: nothing is learned about them. */
+/* The index of the route of these vectors; -1: they are not part of the learning. */
 static int route_of(const tt_operation *o, uint64_t name, size_t bytes) {
   static const int8_t places[TUTTI_COLL_COUNT] = {
       [TUTTI_BROADCAST] = 1, [TUTTI_REDUCE] = 2, [TUTTI_ALLGATHER] = 3, [TUTTI_REDUCE_SCATTER] = 4};
@@ -145,7 +145,7 @@ tutti_status tt_arena_begin(tt_operation *o) {
   p->mine.in_place = allreduce && (times || o->call.src == o->call.dst);
   p->stores = &w->stores[tt_store_size(bytes)];
   p->mine.stores = tt_stores_rule(p->stores);
-  if (!allreduce) p->mine.stores.period = 0; /* its pieces do not tell what a kind costs */
+  if (!allreduce) p->mine.stores.period = 0; /* its pieces do not measure a kind of stores */
   p->counted = p->stores->pieces;
   p->stores->pieces += p->count;
   name_vectors(o, bytes);

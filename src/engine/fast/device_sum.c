@@ -15,7 +15,7 @@
 
 #include "pieces.h"
 
-/* What a rank tells its peers of its vectors, in the flag slot of the second round. */
+/* The description of a rank's vectors for its peers, in the flag slot of the second round. */
 typedef struct vectors {
   tutti_device_name src, dst;
 } vectors;

@@ -86,7 +86,7 @@ static inline tt_store tt_piece_kind(const tt_operation *o, const tt_names *name
   return tt_store_kind(names->stores, o->pieces.counted + k);
 }
 
-/* Does that piece tell what its kind costs? */
+/* Does that piece measure its kind of stores? */
 static inline bool tt_piece_counts(const tt_operation *o, const tt_names *names, uint32_t k) {
   return tt_store_counts(names->stores, o->pieces.counted + k);
 }

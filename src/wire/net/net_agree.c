@@ -235,7 +235,7 @@ static void confer(tt_net *m) {
     const tt_net_decision come = {.number = m->net.fresh(m->net.self), .asks = c->asks};
     c->lead = first;
     if (first == m->wire.rank)
-      say_all(m, COME, &come); /* a network tells of a loss only where it is connected */
+      say_all(m, COME, &come); /* a network reports the loss of connected peers only */
     else
       send_agree_message(m, first, COME, &come);
   }

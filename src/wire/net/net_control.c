@@ -84,9 +84,9 @@ static void be_over(tt_net *m, const tt_net_control *c) {
   m->aborted = (tutti_status)c->status;
 }
 
-/* Does this rank tell that one itself? In a large job it tells those whose numbers are a power of two away,
- * and the peers in use, and each passes it on: so it needs few connections, and lost ranks do not
- * part the others. */
+/* Does this rank notify that one directly? In a large job it notifies the ranks at distances that are
+ * powers of two, and the peers in use, and each of them forwards the notice. This needs few connections,
+ * and lost ranks do not separate the others. */
 static bool tells(const tt_net *m, int r) {
   const int away = tt_mod(r - m->wire.rank, m->wire.ranks), back = m->wire.ranks - away;
   if (r == m->wire.rank || m->lost[r]) return false;

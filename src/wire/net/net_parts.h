@@ -195,7 +195,7 @@ void tt_net_close(tt_wire *w);
 
 /* ---- requests, and memory for them (net_slots.c) ---- */
 
-/* Stop calling the network; tutti_error() says what it could not do, and why. */
+/* Stop calling the network; tutti_error() has its failed function and the reason. */
 tutti_status tt_net_failed(tt_net *m, const char *what, int peer);
 /* Start the request that the slot describes. *number, unless NULL: the slot's number. */
 tutti_status tt_slot_start(tt_net *m, tt_slot what, int peer, int tag, void *bytes, size_t n,

@@ -61,7 +61,7 @@ static tutti_status discard_stale_packet(tt_net *m, tt_in_end *e) {
   e->packet = NULL;
   if (!behind) return TUTTI_OK;
   const tt_slot s = {.kind = STALE_IN, .in = e, .what = tt_bounce_get(m, behind)};
-  if (!s.what) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for what rank %d sends", e->peer);
+  if (!s.what) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for messages from rank %d", e->peer);
   return tt_slot_start(m, s, e->peer, tag, s.what, behind, NULL);
 }
 
@@ -82,7 +82,7 @@ static tutti_status packet_came(tt_net *m, tt_in_end *e, size_t bytes) {
   if (!behind) return TUTTI_OK;
   p->bytes = behind;
   p->at = p->bounce = tt_bounce_get(m, behind);
-  if (!p->at) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for what rank %d sends", e->peer);
+  if (!p->at) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for messages from rank %d", e->peer);
   const tt_slot s = {.kind = BYTES_IN, .in = e, .what = p};
   return tt_slot_start(m, s, e->peer, tt_bytes_tag(e->lane, (int)head->rail), p->at, p->bytes,
                        &p->slot);
@@ -174,8 +174,8 @@ static tutti_status complete_slot(tt_net *m, const tt_slot *s, const tutti_net_d
   }
 }
 
-/* The peer is gone, and with it the messages to and from it: a rank waits for them in vain until it
- * checks whether the peer is alive. */
+/* The peer is gone, with the messages to and from it: a rank waits for them until it checks whether
+ * the peer is alive. */
 static void lose(tt_net *m, const tt_slot *s, const tutti_net_done *d) {
   if (d->peer >= 0 && d->peer < m->wire.ranks) tt_net_lose_peer(m, d->peer);
   switch (s->kind) {

@@ -85,7 +85,7 @@ tutti_status tt_simulated_came(tt_net *m, tt_in_end *e, tt_piece *p, size_t insi
   return TUTTI_OK;
 }
 
-/* ---- what ranks share or are told ---- */
+/* ---- shared state and notifications of ranks ---- */
 
 /* The word behind the table counts the wires that use it. */
 atomic_ullong *tt_net_make_proofs(int ranks) {

@@ -20,8 +20,8 @@ typedef enum piece_kind { INLINE, POINTED, STAGED, STREAMED, REMOTE } piece_kind
 
 typedef struct descriptor {
   alignas(TT_PAIR) atomic_uint
-      flag;      /* number of the piece, its low 32 bits, written last: the slot held the number
-                                        TT_DEPTH below, so they tell the two apart */
+      flag;      /* number of the piece, its low 32 bits, written last: the slot had the number less
+                                        TT_DEPTH before, which differs in these bits */
   uint32_t hash; /* of the stamp */
   uint64_t seq;  /* of the stamp */
   uint64_t bytes : 56, kind : 8;
@@ -52,7 +52,7 @@ struct tt_end {
   tt_spent spent;        /* reader: on the current piece */
   uint64_t used;         /* reader: bytes of the current piece already released */
   char *bounce;          /* reader: bounce buffer for remote bytes */
-  uint64_t landed_at, landed; /* the range of the current piece that is in it */
+  uint64_t landed_at, landed; /* its range of the current piece */
 };
 
 static tt_end *out_end(tt_shm *s, int peer, int lane) {

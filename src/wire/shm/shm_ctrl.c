@@ -53,7 +53,7 @@ void tt_ctrl_abort(tt_ctrl *ctrl, int by, tutti_status status, const char *reaso
 
 void tt_ctrl_finish_abort(tt_ctrl *ctrl, const tt_segment *segment, int by) {
   char reason[80];
-  /* order: a process that died; whether it told is asked next, in this order */
+  /* order: a process that died; the check whether it published a reason follows, in this order */
   int aborter = atomic_load(&ctrl->aborting_by);
   /* order: seq_cst, so that the look after the death sees what the teller did before */
   if (!aborter || atomic_load(&ctrl->aborted)) return;

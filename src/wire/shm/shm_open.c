@@ -20,7 +20,7 @@ static void shm_abort(tt_wire *w, tutti_status status, const char *reason) {
   }
 }
 
-/* A rank that failed after making its control block told its reason only there. */
+/* A rank that failed after it made its control block published the reason only there. */
 static void hear_leavers(const tt_shm *s, tt_ctrl *ctrl) {
   char why[TT_REASON];
   tutti_status status;
