@@ -3,7 +3,8 @@
  *   starting real RANKS                 processes on this host that make a communicator; up to 64 of them
  *                                    then make a sum
  *   starting simulated HOSTS PER_HOST   the bootstrap of a job on HOSTS hosts: each host is a process with
- *                                    its ranks as threads; messages are the same as between hosts
+ *                                    its ranks as threads; rank 0, whose process has the rendezvous, is
+ *                                    apart from its host's others; messages are the same as between hosts
  *   starting tables RANKS               bytes that a communicator over a network keeps for each rank
  *
  * Prints one line with pairs "NAME VALUE". real: seconds from the start of the first process until the last one has
@@ -81,12 +82,17 @@ static crew begin(int n, int (*work)(const crew *c, int i, const void *what), co
   return c;
 }
 
-static int descriptors_here(void) {
-  DIR *d = opendir("/proc/self/fd");
-  int n = -3; /* not counted: ., .. and the directory's own descriptor */
+/* The entries of a folder in /proc. */
+static int entries(const char *folder) {
+  DIR *d = opendir(folder);
+  int n = -2; /* not counted: . and .. */
   while (d && readdir(d)) n++;
   if (d) closedir(d);
   return n;
+}
+
+static int descriptors_here(void) {
+  return entries("/proc/self/fd") - 1; /* that of the folder */
 }
 
 static void be_ready(const crew *c, int i) {
@@ -244,31 +250,41 @@ static void count_sent(void *ctx, int level, const char *line) {
     atomic_fetch_add((atomic_ullong *)ctx, bytes);
 }
 
-static int be_host(const crew *c, int host, const void *what) {
+/* Process 0 is rank 0, and process number `hosts` the other ranks of its host: which of them becomes the agent, and serves
+ * other hosts, depends on who comes first. */
+static int ranks_of(const job *j, int process, int *first) {
+  *first = process == j->hosts ? 1 : process * j->per_host;
+  return process == 0 ? 1 : process == j->hosts ? j->per_host - 1 : j->per_host;
+}
+
+static int be_host(const crew *c, int process, const void *what) {
   job j = *(const job *)what;
   pthread_t threads[1024], thread;
   rank ranks[1024];
   pthread_barrier_t all;
   pthread_attr_t small;
-  tutti_log_set(count_sent, &c->told[host].sent);
-  if (!host && tt_rendezvous_serve(&j.at, false, &thread)) return failed("no rendezvous");
-  pthread_barrier_init(&all, NULL, (unsigned)j.per_host + 1);
+  int first;
+  const int n = ranks_of(&j, process, &first);
+  tutti_log_set(count_sent, &c->told[process].sent);
+  if (!process && tt_rendezvous_serve(&j.at, false, &thread)) return failed("no rendezvous");
+  pthread_barrier_init(&all, NULL, (unsigned)n + 1);
   pthread_attr_init(&small);
   pthread_attr_setstacksize(&small, STACK);
   wait_for(c->go);
   int bad = 0;
-  for (int i = 0; i < j.per_host; i++) {
-    ranks[i] = (rank){&j, host * j.per_host + i, 0, &all};
+  for (int i = 0; i < n; i++) {
+    ranks[i] = (rank){&j, first + i, 0, &all};
     if (pthread_create(&threads[i], &small, meet, &ranks[i])) return failed("no thread");
   }
   pthread_barrier_wait(&all);
-  atomic_store(&c->told[host].descriptors, descriptors_here());
-  for (int i = 0; i < j.per_host; i++) bad |= ranks[i].failed;
-  if (!bad) be_ready(c, host);
+  atomic_store(&c->told[process].descriptors, descriptors_here());
+  for (int i = 0; i < n; i++) bad |= ranks[i].failed;
+  if (!bad) be_ready(c, process);
   pthread_barrier_wait(&all);
-  for (int i = 0; i < j.per_host; i++) pthread_join(threads[i], NULL);
-  if (!host) tt_rendezvous_end(thread);
-  for (int i = 0; i < 100 && !atomic_load(&c->told[host].sent); i++) usleep(10000);
+  for (int i = 0; i < n; i++) pthread_join(threads[i], NULL);
+  if (!process) tt_rendezvous_end(thread);
+  /* until its agent has ended, too, and has told how much it sent */
+  for (int i = 0; i < 500 && entries("/proc/self/task") > 1; i++) usleep(10000);
   return bad;
 }
 
@@ -288,10 +304,10 @@ static int simulated(int hosts, int per_host) {
   int descriptors;
   if (per_host > 1024) return failed("more than 1024 ranks on a host");
   memset(j.at.key, 'k', TT_KEY);
-  crew c = begin(hosts, be_host, &j);
+  crew c = begin(hosts + (per_host > 1), be_host, &j);
   if (!run(&c, &seconds, &megabytes, &descriptors)) return 1;
   unsigned long long most = 0;
-  for (int i = 1; i < hosts; i++) {
+  for (int i = 1; i < c.n; i++) {
     const unsigned long long its = atomic_load(&c.told[i].sent);
     most = its > most ? its : most;
   }

@@ -1,5 +1,5 @@
 # test.mk - tests, laws, models, proofs, fuzzers, sanitizers. SPDX-License-Identifier: BSD-3-Clause
-#   make quick T=word    the tests whose names contain the word; without it, the short form of all unit tests
+#   make quick T=word    the tests whose names contain the word; without it, the shortest form of all unit tests, in a minute
 #   make check           the short form of the tests, in at most five minutes (installs what is missing)
 #   make check-full      all tests, under Debian's MPIs and PyTorch, too; ADDED=1: without those of make check that are the same
 #   make check-all       the full product of the covering table, the long proofs, a sample of the mutants
@@ -182,7 +182,7 @@ QUICK    = $(if $(T),$(foreach t,$(ALLTESTS),$(if $(findstring $(T),$(notdir $(t
 quick:
 	@tools/deps.sh build check
 	@$(MAKE) $(JOBS) --no-print-directory all $(filter $(BUILD)/%,$(QUICK))
-	@$(RUN) $(if $(T),,--tier check) $(QUICK)
+	@$(if $(T),,TEST_QUICK=1) $(RUN) $(if $(T),,--tier check) $(QUICK)
 check:
 	@tools/deps.sh build check
 	@$(MAKE) $(JOBS) --no-print-directory MPICH=no MPI_ABI=no TORCH=no programs

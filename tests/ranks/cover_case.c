@@ -48,23 +48,40 @@ bool cover_has_op(tutti_type type, int op) {
 enum { MORE = 3 }; /* of every family */
 
 static int table_size(void) {
-  int n = 0;
+  static _Thread_local int n;
   while (tutti_algo_name(n, NULL)) n++;
   return n;
 }
 
+static int families(void) {
+  static _Thread_local int n;
+  while (tt_algo_family(n)) n++;
+  return n;
+}
+
 static int algos(void) {
-  int n = table_size() + 1;
-  for (int f = 0; tt_algo_family(f); f++) n += MORE;
+  return table_size() + 1 + families() * MORE;
+}
+
+/* The number of names that a family proposes. It is kept, because counting makes each name. */
+static int samples_of(int family, int ranks) {
+  enum { KEPT = 64 };
+  static _Thread_local int known[KEPT], of; /* one more than the number; of so many ranks */
+  char name[sizeof ((cover_case *)0)->algo];
+  int n = 0;
+  if (of != ranks) memset(known, 0, sizeof known);
+  of = ranks;
+  if (family < KEPT && known[family]) return known[family] - 1;
+  while (sample_named(family, ranks, n, name, sizeof name)) n++;
+  if (family < KEPT) known[family] = n + 1;
   return n;
 }
 
 static void set_algo(cover_case *c, int i, uint64_t u) {
   const int table = table_size();
-  int samples = 0;
   const int family = (i - table - 1) / MORE;
+  const int samples = i > table ? samples_of(family, c->ranks) : 0;
   snprintf(c->algo, sizeof c->algo, "%s", i < table ? tutti_algo_name(i, NULL) : "auto");
-  while (i > table && sample_named(family, c->ranks, samples, c->algo, sizeof c->algo)) samples++;
   if (samples)
     sample_named(family, c->ranks, (int)(u % (uint64_t)samples), c->algo, sizeof c->algo);
   if (known_named(c->algo, c->ranks)) snprintf(c->algo, sizeof c->algo, "auto");
@@ -92,11 +109,11 @@ enum { COUNTS = 29 };
 static bool form_at(int form, int ranks, uint64_t u, char *name, size_t size) {
   static const char *const forms[] = {"auto", "aggregate", "aggregate(tree)", "aggregate(striped)"};
   enum { NAMED = sizeof forms / sizeof *forms };
-  int family = 0, samples = 0;
+  int family = 0;
   snprintf(name, size, "%s", forms[form % NAMED]);
   if (form < NAMED) return true;
   while (strcmp(tt_algo_family(family), "aggregate") != 0) family++;
-  while (sample_named(family, ranks, samples, name, size)) samples++;
+  const int samples = samples_of(family, ranks);
   return samples && sample_named(family, ranks, (int)(u % (uint64_t)samples), name, size);
 }
 

@@ -22,9 +22,11 @@ static int kind_of(tutti_type type) {
 
 /* The entry of a name; an entry without parameters represents its family's other names. */
 static int entry_of(const char *name) {
+  static _Thread_local const char *entries[ENTRIES]; /* kept, because each name is searched */
   int family = -1;
-  for (int i = 0; i < ENTRIES && tutti_algo_name(i, NULL); i++) {
-    const char *is = tutti_algo_name(i, NULL);
+  for (int i = 0; i < ENTRIES; i++) {
+    const char *is = entries[i] ? entries[i] : (entries[i] = tutti_algo_name(i, NULL));
+    if (!is) break;
     if (strcmp(is, name) == 0) return i;
     if (strlen(is) == strcspn(name, "(") && strncmp(is, name, strlen(is)) == 0) family = i;
   }

@@ -117,6 +117,12 @@ plan 3 "echo ok; exit 1" --plans
 ok "... but not that of a program that failed" all 'status 1' 'grep -qx "planned	3	1.0	100	check" "$work/plans"'
 plan 3 "echo 'ok - all # SKIP no x'" --plans
 ok "... nor that of one that could not judge" grep -qx "planned	3	1.0	100	check" "$work/plans"
+printf '# a table\nplanned\t3\t1.0\t100\tshort\t77.0\t88\n' >"$work/plans"
+echo "$three" >"$work/planned.sh"
+rc=0
+PLANS=$work/plans TABLE=$work tests/run --plans "$work/planned.sh" >"$work/out" 2>"$work/err" || rc=$?
+ok "... and with the tier short those of the full form alone" all 'status 0' '! grep -q 77.0 "$work/plans"' \
+  'grep -qxE "planned	3	1.0	100	short	[0-9.]+	[0-9]+" "$work/plans"'
 TUTTI_TEST_ALL=1 plan 3 "$three" --plans
 ok "... nor those of the full products" all 'status 2' 'grep -qx "planned	3	1.0	100	check" "$work/plans"'
 mkdir "$work/build" && printf '#!/bin/sh\necho ok\n' >"$work/build/mp_deaths" && chmod +x "$work/build/mp_deaths"

@@ -59,18 +59,6 @@ job run --part 0:2 -n 1 true
 check "--part is internal, and says so" all "status 2" "says 'tutti run --hosts'"
 
 # ---- other launchers: torchrun's variables, all ranks on this host ----
-# Prints a port P such that P and P + 1, which the ranks use to connect, are free. Both are below the range of ephemeral ports,
-# so the system does not assign them to another program before the ranks use them.
-free_port() {
-  $python -c 'import random, socket
-while True:
-    port = random.randrange(10000, 32000)
-    try:
-        for p in port, port + 1: socket.socket().bind(("127.0.0.1", p))
-    except OSError: continue
-    print(port)
-    break'
-}
 as_torchrun() { # RANKS COMMAND ...
   local r port pids=() ranks=$1
   port=$(free_port)

@@ -245,10 +245,15 @@ grep -rnIE "[\"']gnuplot[\"']|\\bgnuplot +[-<]|\| *gnuplot\\b" cli src sim bench
   head -25 "$f" | grep -q 'SPDX-License-Identifier: BSD-3-Clause' || echo "$f: no SPDX line at its head"
   case $f in *.[ch]) head -c 2 "$f" | grep -qF '/*' || echo "$f: does not begin with a comment" ;; esac
 done | law "every file begins by saying what it is, with its licence"
-# The library treats forms.def as proven for many ranks; the proofs must be of the present sources.
+# The library treats forms.def as proven for many ranks; the proofs must be of the present sources. The short form warns, because
+# they take 25 minutes.
 stamp=$(tools/stamp.sh)
-{ grep -qxF "SOURCES(\"$stamp\")" src/choose/forms.def ||
-  echo "src/choose/forms.def was not made of these sources, $stamp: run 'make prove'"; } | law "make prove has proven these sources"
+if [ "${TEST_SHORT:-}" ] && [ -z "${CI:-}" ] && ! grep -qxF "SOURCES(\"$stamp\")" src/choose/forms.def; then
+  echo "ok - make prove has proven these sources # SKIP they have changed: 'make prove' is due, and CI fails without it"
+else
+  { grep -qxF "SOURCES(\"$stamp\")" src/choose/forms.def ||
+    echo "src/choose/forms.def was not made of these sources, $stamp: run 'make prove'"; } | law "make prove has proven these sources"
+fi
 grep -lE 'short\.h|TEST_SHORT|\<brief\>|over\.bash' tests/unit/*.c tests/ranks/*.c tests/sh/*.sh | grep -v 'driver.sh\|laws.sh' |
   sed 's|.*/||; s|\..*||' | grep -xFf <(sed -n 's/\( -n [0-9]*\)\{0,1\}\t.*\tcheck$//p' tests/plans.tsv) |
   sed 's/$/ has a short form, and its tier is check/' | law "tests with a short form have the tier short or full"

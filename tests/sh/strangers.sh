@@ -11,7 +11,7 @@ hello=$BUILD/examples/hello
 three='[ "$(grep -c "sum is 3$" "$work/out")" = 3 ]'
 two='[ "$(grep -c "sum is 1$" "$work/out")" = 2 ]'
 secret="set TUTTI_KEY to the same secret on all ranks, or, on a network that only you use, TUTTI_INSECURE=1"
-port=$((20000 + RANDOM % 10000))
+port=$(free_port)
 
 # as COMMAND...: runs the command in a folder that every user may enter, because the checkout may be private.
 as() { (cd "$work" && "$@"); }
@@ -26,7 +26,7 @@ torchrun() {
   as ${AS:-} env RANK=1 WORLD_SIZE=2 MASTER_ADDR="${at%:*}" MASTER_PORT="${at##*:}" "$@" timeout 30 "$work/hello" >"$work/out" 2>"$work/err" </dev/null || rc=$?
   wait $pid && rc0=0 || rc0=$?
   cat "$work/out0" >>"$work/out"
-  port=$((port + 2))
+  port=$(free_port)
 }
 chmod 755 "$work"
 for at in 127.0.0.1 ::1 "$(hostname)"; do

@@ -9,12 +9,6 @@ prog=python/tests/torch_lives.py
 rounds=20 lives=10
 [ "${TUTTI_TEST_ALL:-}" ] && rounds=200 lives=50
 export LOGLEVEL=ERROR PYTHONUNBUFFERED=1
-# A port outside the range of ephemeral ports, which the system assigns to other programs.
-free_port() {
-  local port
-  until port=$(shuf -i 20000-32000 -n 1) && ! : 2>/dev/null >"/dev/tcp/127.0.0.1/$port"; do :; done
-  echo "$port"
-}
 two_ranks() {
   local pids=()
   rm -f "$work/port"

@@ -120,6 +120,18 @@ valid_xml() {
   $python -c 'import sys, xml.dom.minidom as m; m.parse(sys.argv[1])' "$1"
 }
 
+# Prints a port P such that P and P + 1, which the ranks use to connect, are free. Both are below the range of ephemeral ports,
+# so the system does not assign them to another program before the ranks use them.
+free_port() {
+  $python -c 'import random, socket
+while True:
+    port = random.randrange(10000, 32000)
+    try:
+        for p in port, port + 1: socket.socket().bind(("127.0.0.1", p))
+    except OSError: continue
+    print(port)
+    break'
+}
 # brief: is this the short form (make check)? row VALUE...: one row of a product of cases; in the short form it runs only if one
 # of its values has not occurred before.
 brief() { [ "${TEST_SHORT:-}" ]; }

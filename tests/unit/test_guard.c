@@ -13,6 +13,7 @@
 /* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
+#include "pass_time.h"
 #include "process_state.h"
 #include "wires.h"
 
@@ -117,7 +118,9 @@ static void who_is_seen_to_be_stopped_is_not_waited_for(void **state) {
   const pid_t pid = fork();
   if (pid == 0)
     for (;;) pause();
+  fly_time();
   assert_true(waits_for(pid) > 1.5);
+  stop_time_flying();
   kill(pid, SIGSTOP);
   waitpid(pid, &status, WUNTRACED);
   assert_true(WIFSTOPPED(status));
@@ -131,10 +134,10 @@ static void who_is_seen_to_be_stopped_is_not_waited_for(void **state) {
   waitpid(pid, &status, 0);
 }
 
-/* Rank 1 leaves only after some time. */
+/* Rank 1 leaves only after some time, longer than a rank in another process would wait. */
 static void *leaves_late(void *arg) {
   tt_wire *b = arg;
-  usleep(2200000); /* longer than a rank in another process would wait */
+  for (const double from = tt_seconds(); tt_seconds() < from + 5;) usleep(1000);
   b->memory->leave(b);
   return NULL;
 }
@@ -149,9 +152,11 @@ static void threads_wait_until_their_memory_is_theirs(void **state) {
   tt_heap_segment(layout[0].heap)->threads = true;
   assert_true(b->memory->enter(b));
   a->peer->abort(a, TUTTI_ERR_ABORTED, "over");
+  fly_time();
   assert_int_equal(pthread_create(&thread, NULL, leaves_late, b), 0);
   assert_true(a->memory->quiesce(a));
   pthread_join(thread, NULL);
+  stop_time_flying();
   get_up(layout);
 }
 

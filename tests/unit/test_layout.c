@@ -47,6 +47,10 @@ static void check_layout(int ranks, bool first) {
     if (parts[i].at < end || parts[i].at % parts[i].align)
       fail_msg("%d ranks, first %d: %s lies at %llu, the part before ends at %llu", ranks, first,
                parts[i].name, (unsigned long long)parts[i].at, (unsigned long long)end);
+    const uint64_t step = parts[i].align > TT_PAIR ? parts[i].align : TT_PAIR;
+    if (parts[i].at >= end + step)
+      fail_msg("%d ranks, first %d: unused bytes before %s, from %llu to %llu", ranks, first,
+               parts[i].name, (unsigned long long)end, (unsigned long long)parts[i].at);
     end = parts[i].at + parts[i].bytes;
   }
   if (end > l.bytes)

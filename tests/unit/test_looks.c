@@ -78,6 +78,8 @@ typedef struct scene {
   { TUTTI_ALLREDUCE, n, 0, ~0u, 1 }
 #define CAST(n, root) \
   { TUTTI_BROADCAST, n, root, 0, 1 }
+#define CASTS(n, root, times) \
+  { TUTTI_BROADCAST, n, root, 0, times }
 #define REDUCE(n, root) \
   { TUTTI_REDUCE, n, root, 0, 1 }
 #define MANY(coll, n, times) \
@@ -121,11 +123,14 @@ static const scene scenes[] = {
   {"a root far ahead", NULL, 2, MAPPED, {SUM(4), MANY(BROADCAST, FAR, 15), SUM(4)}, 1, NONE, 1, 2},
   {"a root far ahead", NULL, 3, MAPPED, {SUM(4), MANY(BROADCAST, FAR, 15), SUM(40)}, 1, NONE, 1, 1},
   {"a root far ahead of two sums", NULL, 2, MAPPED, {MANY(ALLREDUCE, 4, 2), MANY(BROADCAST, FAR, 14), SUM(4)}, 2, NONE, 1, 2},
+  {"a root far ahead of one rank", NULL, 3, MAPPED, {MANY(BROADCAST, FAR, 18)}, 1, NONE, 1, 1},
+  {"a root that hears of a later call first", NULL, 2, MAPPED, {CASTS(FAR, 1, 2), REDUCE(4, 1), CASTS(FAR, 1, 16)}, 3, NONE, 0, 1},
   {"a full window", NULL, 2, STAGED, {MANY(BROADCAST, FAR, 18)}, OPS, NONE, 1, 2},
   {"ranks that sleep", "one-shot", 2, MAPPED, {SUM(4), SUM(40)}, 0, NONE, 2, 3},
   {"ranks that sleep", "two-shot", 3, COPIED, {SUM(LONG)}, 0, NONE, 1, 1},
   {"ranks that sleep", NULL, 2, STAGED, {MANY(BROADCAST, 200, 10)}, 0, NONE, 1, 2},
   {"a root that sleeps, far ahead", NULL, 2, MAPPED, {MANY(BROADCAST, FAR, 18)}, 0, NONE, 1, 1},
+  {"a sender that sleeps", "tree(binomial)", 2, STAGED, {CAST(90000, 0)}, 0, NONE, 0, 1},
   {"ranks that sleep", NULL, 2, MAPPED, {CAST(400, 0), CAST(400, 1)}, 0, NONE, 2, 3},
   {"ranks that sleep, and an abort", "two-shot", 2, COPIED, {SUM(LONG)}, 0, ABORT, 1, 1},
   {"peers that are late", "one-shot", 2, MAPPED, {SUM(4), SUM(40)}, 0, LATE, 2, 2},
