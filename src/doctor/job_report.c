@@ -2,10 +2,9 @@
  *
  * Idea       the job's memory is found through a process, copied, and described: a line per
  *            rank, then what is wrong, one sentence a line.
- * Findings   a waiting rank names the rank it waits for. This chain ends at a rank that does not
- *            wait or cannot: stopped, dead, computing; it is the cause. Or it is a circle: then
- *            the ranks wait for each other, in calls that do not match. Besides, the calls of
- *            all ranks for the same operation of a communicator are compared.
+ * Findings   a waiting rank names the rank it waits for. This chain ends at a rank that does not wait or cannot: stopped,
+ *            dead, computing; it is the cause. Or it is a circle: then the ranks wait for each other, in calls that do not
+ *            match. Besides, the calls of all ranks for the same operation of a communicator are compared.
  * Invariant  published data may be wrong, or of different moments; every walk ends.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <inttypes.h>
@@ -325,11 +324,10 @@ static void say_comm(tt_text *t, const tt_look *v, const tt_look_comm *comm) {
     default: tt_text_add(t, "is outside; it last finished "); add_call(t, comm, comm->newest - 1);
   }
   if (doing_of(comm) == WAITS && *comm->shown.tag) tt_text_add(t, ", tag '%s'", comm->shown.tag);
-  if (v->nhomes > 1 || *comm->shown.name)
-    tt_text_add(t,
-                *comm->shown.name ? ", communicator %d '%s' of %d ranks"
-                                  : ", communicator %d%s of %d ranks",
-                comm->number, comm->shown.name, comm->ranks);
+  const char *quote = *comm->shown.name ? "'" : "", *gap = *quote ? " " : "";
+  if (v->nhomes > 1 || *quote)
+    tt_text_add(t, ", communicator %d%s%s%s%s of %d ranks", comm->number, gap, quote,
+                comm->shown.name, quote, comm->ranks);
   tt_text_add(t, "\n");
 }
 
