@@ -73,7 +73,7 @@ TUTTI_API tutti_status tutti_comm_configure(tutti_comm *comm, const tutti_config
 
 /** Fill in the settings in effect; `config->size` is set before. No field is a default, but for the timeouts, whose
  *  variables may change, the name of a communicator that has none, and the net. The texts are valid until the next call of
- *  either function on `comm`, and while it exists. Returns TUTTI_OK; TUTTI_ERR_ARG, _MEMORY, _STATE. */
+ *  either function on `comm`, and while it exists. `comm` may have failed. Returns TUTTI_OK; TUTTI_ERR_ARG, _MEMORY, _STATE. */
 TUTTI_API tutti_status tutti_comm_config(tutti_comm *comm, tutti_config *config);
 
 #ifdef __cplusplus

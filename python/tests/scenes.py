@@ -83,6 +83,33 @@ def settings():
             tap.refused(tutti.ArgumentError, "rnig", lambda: comm.configure(algorithm="fold(rnig)")))
 
 
+def calls_as_one():
+    """A group: temporary arrays live until its end; objects and requests are refused in it."""
+    big, to_left = np.full(20000, float(me)), np.zeros(3)
+    with comm.group():
+        sums = [comm.allreduce(np.full(n, float(me + n))) for n in (1, 3, 500)]
+        comm.allreduce(big, out=big)
+        comm.send(np.full(3, float(me)), (me - 1) % P)
+        comm.recv(to_left, (me + 1) % P)
+        whose = comm.broadcast(np.array([me]), root=P - 1)
+        said = (tap.refused(tutti.StateError, "in a group calls take arrays only", comm.allreduce, {"an": "object"}) or
+                tap.refused(tutti.StateError, "in a group", comm.iallreduce, big))
+    all_of = P * (P - 1) / 2
+    for n, got in zip((1, 3, 500), sums):
+        if not (got == all_of + n * P).all():
+            return f"{n}: {got}"
+    if big[-1] != all_of or to_left[2] != (me + 1) % P or whose[0] != P - 1:
+        return f"{big[-1]}, {to_left}, {whose}"
+    with comm.dup() as other:
+        other.configure(name="loss", timeout=7, algorithm="ring")
+        if (other.config["name"], other.config["timeout"], other.config["algorithm"]) != ("loss", 7, "fold(ring)"):
+            return f"{other.config}"
+        other.async_error()
+        said = said or tap.refused(tutti.ArgumentError, "unknown setting 'algo'", lambda: other.configure(algo="ring"))
+    got = comm.allreduce(np.ones(9), algorithm="^naive")
+    return said or (None if got[8] == P else f"{got}")
+
+
 def codes():
     """compression= of a call: the sum is the same where no message is compressed; wrong and differing values are refused."""
     x = np.arange(4.0 * P, dtype=np.float32)
@@ -341,7 +368,7 @@ def kept_gradients():
     return ""
 
 
-for scene in (messages, barriers, groups, settings, codes, own_ops, op_that_raises, shared_memory, in_threads, others_run, buckets,
+for scene in (messages, barriers, groups, settings, calls_as_one, codes, own_ops, op_that_raises, shared_memory, in_threads, others_run, buckets,
               kept_gradients, explained, functions, of_other_processes):
     tap.run(f"{scene.__name__.replace('_', ' ')}, {P} ranks", scene)
 if "--end" in sys.argv:

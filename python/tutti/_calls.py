@@ -16,7 +16,7 @@ class _Call(ctypes.Structure):
     """tutti_call."""
     _fields_ = [("size", c_size_t), ("coll", c_int), ("src", c_void_p), ("dst", c_void_p), ("count", c_size_t),
                 ("counts", c_void_p), ("type", c_int), ("op", c_int), ("root", c_int), ("algorithm", c_char_p),
-                ("compression", c_char_p), ("stream", c_void_p), ("n", c_size_t), ("srcs", c_void_p), ("dsts", c_void_p)]
+                ("compression", c_char_p), ("tag", c_char_p), ("stream", c_void_p), ("n", c_size_t), ("srcs", c_void_p), ("dsts", c_void_p)]
 
 
 def _as_struct(function: Any, coll: str, fields: Sequence[str]) -> Any:
@@ -34,10 +34,16 @@ def _as_struct(function: Any, coll: str, fields: Sequence[str]) -> Any:
 
 
 def _and_wait(comm: Any, call: Any) -> int:
+    """The blocking form. If a signal interrupts it, other ranks cannot complete the call, so the communicator is aborted."""
     request = c_void_p()
     try:
         status: int = lib.tutti_call_start(comm, call, ctypes.byref(request))
-        return status or int(lib.tutti_request_wait(ctypes.byref(request)))
+        status = status or int(lib.tutti_request_wait(ctypes.byref(request)))
+        if status and request.value:
+            name = COLLECTIVES[call._obj.coll]
+            lib.tutti_comm_abort(comm, f"it was interrupted while it waited in {name}".encode())
+            lib.tutti_request_wait(ctypes.byref(request))
+        return status
     except BaseException:  # a signal handler raised between the two, while the library uses the buffers
         lib.tutti_request_wait(ctypes.byref(request))
         raise

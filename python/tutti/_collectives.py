@@ -23,8 +23,9 @@ from ._types import name_of
 
 _SUM, _MOVE = "src dst count type op", "src dst count type"
 _SUM, _MOVE = "src dst count type op", "src dst count type"
-_OWN = {"allreduce": struct_forms("allreduce", _SUM), "reduce": struct_forms("reduce", _SUM + " root"),
-          "reduce_scatter": struct_forms("reduce_scatter", _SUM), "all_gather": struct_forms("allgather", _MOVE)}
+_BROUGHT = " algorithm compression"  # what a call may bring for itself alone
+_OWN = {"allreduce": struct_forms("allreduce", _SUM + _BROUGHT), "reduce": struct_forms("reduce", _SUM + " root" + _BROUGHT),
+        "reduce_scatter": struct_forms("reduce_scatter", _SUM + _BROUGHT), "all_gather": struct_forms("allgather", _MOVE + _BROUGHT)}
 _ALLREDUCE, _REDUCE_SCATTER, _SCAN, _EXSCAN = (
     forms(name, "pppnii", name, _SUM) for name in ("allreduce", "reduce_scatter", "scan", "exscan"))
 _REDUCE_SCATTER_V = forms("reduce_scatterv", "ppppii", "reduce_scatter", "src dst counts type op")
@@ -71,6 +72,8 @@ class Collectives:
     """
 
     _handle: Optional[int]
+    _helping: Optional[int]
+    _grouped: Optional[list[Any]]
     rank: int
     size: int
     _running: set[Request]
@@ -442,7 +445,12 @@ class Collectives:
     @property
     def helpers(self) -> int:
         """The number of helpers. These are the last ranks; they contribute no data (see `Comm.configure`)."""
-        return int(self._settings().helpers)
+        if self._helping is None:
+            self._helping = int(self._settings().helpers)
+        return self._helping
+
+    def _settings(self) -> Any:
+        raise NotImplementedError
 
     def _owners(self) -> int:
         """The number of ranks that have a part of the data: all but the helpers."""

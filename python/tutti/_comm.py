@@ -60,6 +60,7 @@ class Comm(Collectives):
         self._running: set[Request] = set()
         self._persistent: "weakref.WeakSet[Persistent]" = weakref.WeakSet()
         self._on_streams: list[Any] = []  # arrays of calls that streams may wait for
+        self._helping: Optional[int] = None  # the number of helpers, once it was asked for
         self._grouped: Optional[list[Any]] = None  # arrays of the calls of an open group
         self._arrays = 0  # live arrays in its memory
         self._closing: Optional[int] = None  # the handle after `free`, until the last such array is gone
@@ -163,6 +164,7 @@ class Comm(Collectives):
             setattr(settings, key, value if value is not None or text else 0)
         if self._on_streams:
             self.stream_wait()
+        self._helping = None
         self._check(lib.tutti_comm_configure(self._handle, ctypes.byref(settings)))
 
     SETTINGS = ("contract", "algorithm", "slices", "helpers", "timeout", "compression", "measure", "name")

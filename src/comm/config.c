@@ -139,7 +139,7 @@ static tutti_status print_texts(tutti_comm *comm, tutti_config *config) {
 
 tutti_status tutti_comm_config(tutti_comm *comm, tutti_config *config) {
   static const char who[] = "tutti_comm_config";
-  tutti_status status = tt_comm_enter(comm, who);
+  tutti_status status = tt_comm_enter_failed_too(comm, who);
   if (status) return status;
   if (!config) status = tt_fail(TUTTI_ERR_ARG, "%s: config is NULL", who);
   if (!status) status = tt_size_check(who, "config", config->size, sizeof *config);

@@ -72,6 +72,7 @@ bool scene_wrong_groups(tutti_comm *base, uint64_t seed) {
   tutti_request *r = NULL;
   tutti_comm *comm;
   float x[8] = {1};
+  tutti_config config = {.size = sizeof config};
   bool ok = CHECK(!tutti_comm_dup(base, &comm));
   (void)seed;
   ok = ok && ERROR(tutti_group_end(comm, NULL), TUTTI_ERR_STATE, "tutti_group_end|no group") &&
@@ -89,7 +90,9 @@ bool scene_wrong_groups(tutti_comm *base, uint64_t seed) {
        CHECK(!tutti_barrier(base)); /* none aborts before all are here */
   tutti_comm_abort(comm, "on purpose");
   ok = ok && ERROR(tutti_group_end(comm, NULL), TUTTI_ERR_ABORTED, "on purpose") &&
-       ERROR(tutti_comm_async_error(comm), TUTTI_ERR_ABORTED, "on purpose");
+       ERROR(tutti_comm_async_error(comm), TUTTI_ERR_ABORTED, "on purpose") &&
+       ERROR(tutti_comm_configure(comm, &config), TUTTI_ERR_ABORTED, "on purpose") &&
+       CHECK(!tutti_comm_config(comm, &config)) && CHECK(config.contract);
   return CHECK(!tutti_comm_free(comm)) && ok && CHECK(!tutti_comm_async_error(base));
 }
 

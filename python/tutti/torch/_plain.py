@@ -138,7 +138,7 @@ class Group(GroupBase):
     def set_timeout(self, timeout: datetime.timedelta) -> None:
         self.limit = timeout.total_seconds()
         self._mine().configure(timeout=self.limit)
-        self.mail.configure(timeout=self.limit)
+        self.mail.set_timeout(self.limit)
 
     def abort(self) -> None:
         self.give_up("its process group was aborted")
