@@ -59,16 +59,15 @@ typedef enum tutti_status {
 /** A status in a few words; never NULL, even for a number that is not a status. */
 TUTTI_API const char *tutti_strerror(tutti_status status);
 
-/** A sentence about this thread's last error: what failed, where, and what to do.
- *  Valid until the thread's next call; never NULL. */
+/** A sentence about this thread's last error: what failed, where, and what to do. Valid until its next call; never NULL. */
 TUTTI_API const char *tutti_error(void);
 
 /** The library's version as text, "0.1.0", and as numbers in `major`, `minor` and `patch`; each may be NULL. */
 TUTTI_API const char *tutti_version(int *major, int *minor, int *patch);
 
-/** Send the log (a rank is late, a setting makes no sense) to `fn`. It receives `ctx`, a level
- *  (0 warning, 1 information, 2 debug) and a line without its newline. NULL, the default:
- *  as TUTTI_LOG says (docs/reference/variables.md). Set it before threads use the library. */
+/** Send the log (a rank is late, a setting makes no sense) to `fn`. It receives `ctx`, a level (0 warning, 1 information,
+ *  2 debug) and a line without its newline. NULL, the default: as TUTTI_LOG says (docs/reference/variables.md). Set it
+ *  before threads use the library. */
 typedef void tutti_log_fn(void *ctx, int level, const char *line);
 TUTTI_API void tutti_log_set(tutti_log_fn *fn, void *ctx);
 
@@ -134,18 +133,17 @@ TUTTI_API size_t tutti_type_size(tutti_type type);
 
 typedef struct tutti_comm tutti_comm; /* a communicator */
 
-/** The communicator of all ranks that `tutti run` started; without `tutti run`, of
- *  one rank. Collective. Each call makes another, independent communicator.
- *  Returns TUTTI_OK; TUTTI_ERR_ARG; TUTTI_ERR_MEMORY; TUTTI_ERR_SYSTEM (the
- *  environment variables do not match the job); TUTTI_ERR_TIMEOUT. */
+/** The communicator of all ranks that `tutti run` started; without `tutti run`, of one rank. Collective. Each call makes
+ *  another, independent communicator. Returns TUTTI_OK; TUTTI_ERR_ARG; TUTTI_ERR_MEMORY; TUTTI_ERR_SYSTEM (the environment
+ *  variables do not match the job); TUTTI_ERR_TIMEOUT. */
 TUTTI_API tutti_status tutti_comm_from_env(tutti_comm **comm);
 
 /** Make `n` >= 1 communicators for `n` threads of this process; comms[r] is rank r's.
  *  One thread makes this call; then each rank's thread uses its own communicator. */
 TUTTI_API tutti_status tutti_comm_from_threads(int n, tutti_comm **comms);
 
-/** Split into groups of equal `color` (>= 0), ranked by (`key`, old rank).
- *  A rank with a negative color must call too, and receives NULL. Collective over `comm`. */
+/** Split into groups of equal `color` (>= 0), ranked by (`key`, old rank). Collective over `comm`; a rank with a negative
+ *  color must call too, and receives NULL. */
 TUTTI_API tutti_status tutti_comm_split(tutti_comm *comm, int color, int key, tutti_comm **out);
 /** A new communicator of the same group, with its own resources. Collective. */
 TUTTI_API tutti_status tutti_comm_dup(tutti_comm *comm, tutti_comm **out);
@@ -156,9 +154,8 @@ TUTTI_API tutti_status tutti_comm_free(tutti_comm *comm);
 TUTTI_API int tutti_comm_rank(const tutti_comm *comm); /* this rank, from 0 to P-1; -1 for NULL */
 TUTTI_API int tutti_comm_size(const tutti_comm *comm); /* the number of ranks, P; -1 for NULL */
 
-/** Abort: every pending and later call on this communicator, on all ranks, returns
- *  TUTTI_ERR_ABORTED with `reason` (may be NULL; cut at 100 bytes). Any thread may
- *  call it at any time. */
+/** Abort: every pending and later call on this communicator, on all ranks, returns TUTTI_ERR_ABORTED with `reason` (may be
+ *  NULL; cut at 100 bytes). Any thread may call it at any time. */
 TUTTI_API tutti_status tutti_comm_abort(tutti_comm *comm, const char *reason);
 
 /** How the communicator fares, without waiting and without a call of other ranks: TUTTI_OK; the error that every call on it
@@ -166,13 +163,11 @@ TUTTI_API tutti_status tutti_comm_abort(tutti_comm *comm, const char *reason);
  *  failures itself, the answer is TUTTI_OK. */
 TUTTI_API tutti_status tutti_comm_async_error(tutti_comm *comm);
 
-/** End this process's use of tutti. Local. Every later call returns TUTTI_ERR_STATE.
- *  Free all communicators first. */
+/** End this process's use of tutti; free all communicators first. Local. Every later call returns TUTTI_ERR_STATE. */
 TUTTI_API tutti_status tutti_finalize(void);
 
-/** Allocate memory that every rank of the job on this machine can read directly, so that
- *  collectives need not copy it first. 64-byte aligned, zeroed, owned by the caller until
- *  tutti_mem_free. `bytes` 0 gives NULL. Local. */
+/** Allocate memory that every rank of the job on this machine can read directly, so that collectives need not copy it first.
+ *  64-byte aligned, zeroed, owned by the caller until tutti_mem_free. `bytes` 0 gives NULL. Local. */
 TUTTI_API tutti_status tutti_mem_alloc(tutti_comm *comm, size_t bytes, void **memory);
 TUTTI_API tutti_status tutti_mem_free(tutti_comm *comm, void *memory); /* free `memory` of tutti_mem_alloc; NULL is legal */
 
@@ -198,25 +193,22 @@ typedef struct tutti_request tutti_request; /* a request */
 
 /** Sum (or min, max, ...) `count` elements over all ranks; every rank gets the whole result.
  *
- *  src, dst  `count` elements of `type`, aligned as that type; equal pointers
- *            mean in place; partial overlap is TUTTI_ERR_OVERLAP.
+ *  src, dst  `count` elements of `type`, aligned as that type; equal pointers mean in place; partial overlap is
+ *            TUTTI_ERR_OVERLAP.
  *  count     elements, not bytes; the same on all ranks; 0 is legal.
  *  Blocks until dst is ready.
- *  Returns   TUTTI_OK; TUTTI_ERR_ARG, _TYPE, _OP, _OVERLAP, _MEMORY, _STATE
- *            (nothing was touched); TUTTI_ERR_MISMATCH, _PEER_LOST, _TIMEOUT,
- *            _ABORTED (see "Errors" above). */
+ *  Returns   TUTTI_OK; TUTTI_ERR_ARG, _TYPE, _OP, _OVERLAP, _MEMORY, _STATE (nothing was touched); TUTTI_ERR_MISMATCH,
+ *            _PEER_LOST, _TIMEOUT, _ABORTED (see "Errors" above). */
 TUTTI_API tutti_status tutti_allreduce(tutti_comm *comm, const void *src, void *dst, size_t count,
                                        tutti_type type, tutti_op op);
 
 /** Rank r gets elements [r*count, (r+1)*count) of the sum.
- *  src    P * count elements;  dst  count elements; in place: dst is
- *         src + rank*count, and the rest of src is unchanged. */
+ *  src    P * count elements;  dst  count elements; in place: dst is src + rank*count, and the rest of src is unchanged. */
 TUTTI_API tutti_status tutti_reduce_scatter(tutti_comm *comm, const void *src, void *dst,
                                             size_t count, tutti_type type, tutti_op op);
 
 /** Every rank gets every rank's `count` elements, in rank order.
- *  src    count elements;  dst  P * count elements; in place: src is
- *         dst + rank*count. */
+ *  src    count elements;  dst  P * count elements; in place: src is dst + rank*count. */
 TUTTI_API tutti_status tutti_allgather(tutti_comm *comm, const void *src, void *dst, size_t count,
                                        tutti_type type);
 
@@ -254,14 +246,12 @@ TUTTI_API tutti_status tutti_exscan(tutti_comm *comm, const void *src, void *dst
                                     tutti_type type, tutti_op op);
 
 /** Rank `root` gets every rank's `count` elements, in rank order.
- *  src    count elements;  dst  P * count elements, ignored on other ranks; in
- *         place, on the root: src is dst + root*count. */
+ *  src    count elements;  dst  P * count elements, ignored on other ranks; in place, on the root: src is dst + root*count. */
 TUTTI_API tutti_status tutti_gather(tutti_comm *comm, const void *src, void *dst, size_t count,
                                     tutti_type type, int root);
 
 /** Rank r gets elements [r*count, (r+1)*count) of rank `root`'s src.
- *  src    P * count elements, ignored on other ranks;  dst  count elements; in
- *         place, on the root: dst is src + root*count. */
+ *  src    P * count elements, ignored on other ranks;  dst  count elements; in place, on the root: dst is src + root*count. */
 TUTTI_API tutti_status tutti_scatter(tutti_comm *comm, const void *src, void *dst, size_t count,
                                      tutti_type type, int root);
 
@@ -315,8 +305,8 @@ TUTTI_API tutti_status tutti_alltoall_start(tutti_comm *comm, const void *src, v
                                             size_t count, tutti_type type, tutti_request **request);
 TUTTI_API tutti_status tutti_barrier_start(tutti_comm *comm, tutti_request **request);
 
-/** Many calls as one: until tutti_group_end, blocking collectives and messages on `comm` are checked and kept, and return at
- *  once. No buffer that one of them writes may be used by another. Nonblocking calls are TUTTI_ERR_STATE. */
+/** Many calls as one: until tutti_group_end, blocking collectives and messages on `comm` are checked and kept, and return
+ *  immediately. No buffer that one of them writes may be used by another. Nonblocking calls are TUTTI_ERR_STATE. */
 TUTTI_API tutti_status tutti_group_begin(tutti_comm *comm);
 /** Start what was kept, as one request; NULL: wait for it. Allreduces that follow each other with the same type and op are
  *  summed together, and messages may meet in any order. Returns as the calls. */
@@ -332,12 +322,11 @@ TUTTI_API tutti_status tutti_request_start(tutti_request *request);
  *  immediately if *request is NULL or an idle persistent request. */
 TUTTI_API tutti_status tutti_request_wait(tutti_request **request);
 
-/** Make progress on all requests in flight, without blocking. *done becomes 1 if this
- *  request is complete (it is then freed or idle, as after _wait), else 0. */
+/** Progress all requests in flight, without blocking. *done: 1 if this one is complete, and freed or idle as after _wait. */
 TUTTI_API tutti_status tutti_request_test(tutti_request **request, int *done);
 
 /** tutti_request_wait on each of `n` handles, which may be NULL and of several communicators. Waits for all even if one
- *  fails, and returns the status of the first that did; TUTTI_ERR_INTERRUPTED at once. */
+ *  fails, and returns the status of the first that did; TUTTI_ERR_INTERRUPTED immediately. */
 TUTTI_API tutti_status tutti_wait_all(size_t n, tutti_request **requests);
 
 /** Wait until one of `n` requests completes, and retire it as tutti_request_wait does. *index: which one; n: all were NULL

@@ -63,7 +63,7 @@ tutti_status tt_request_make(tutti_comm *comm, const char *function, tt_ready_fn
   tutti_request *r = NULL;
   status = tt_group_open(comm) ? tt_fail(TUTTI_ERR_STATE,
                                          "%s: in a group calls have no request; take the blocking "
-                                         "one, which returns at once",
+                                         "one, which returns immediately",
                                          function)
                                : get_ready(comm, function, what, &r);
   if (!status) {
