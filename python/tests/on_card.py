@@ -174,7 +174,7 @@ def refusals():
              ("tutti cannot make an array of class Bare", x, {}, {"out": None}),
              ("stream is of class str", x, {}, {"stream": "fast"}), ("stream is of class bool", x, {}, {"stream": True}),
              ("stream is of class int", x, {}, {"stream": -1}),
-             ("do not go together", x, {}, {"stream": on, "coded": "lossless"}),
+             ("does not go with", x, {}, {"stream": on, "compression": "lossless"}),
              ("streams do not order", host, None, {"stream": on}), ("orders arrays", 3.0, None, {"stream": on, "out": None})]
     for pattern, what, said, more in table:
         if said is not None:

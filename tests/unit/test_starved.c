@@ -114,7 +114,8 @@ static tutti_status ring(tutti_comm *c, vectors *v, size_t n) {
   return status;
 }
 static tutti_status measured(tutti_comm *c, vectors *v, size_t n) {
-  tutti_status status = comm_set_measure(c, 1);
+  tutti_status status =
+      tutti_comm_configure(c, &(tutti_config){.size = sizeof(tutti_config), .measure = 1});
   return status ? status : allreduce(c, v, n);
 }
 
