@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""numbers.py - lists the numbers with units in README.md and docs/, so that two pages that contradict each other are seen.
+"""page_numbers.py - lists the numbers with units in README.md and docs/, so that two pages that contradict each other are seen.
 
-Usage      tools/numbers.py          groups of sentences that share rare words and have different numbers of one unit
-           tools/numbers.py --list   a line for each number: unit, number, page and line, sentence; pipe it through sort
+Usage      tools/page_numbers.py          groups of sentences that share rare words and have different numbers of one unit
+           tools/page_numbers.py --list   a line for each number: unit, number, page and line, sentence; pipe it through sort
 Idea       Two statements of one fact share words that few other sentences have: the names of variables and functions, or nouns.
            The weight of a word is the logarithm of the inverse of its frequency. Two sentences belong together if the shared
            words have nearly half of the weight of the shorter one. A row of a table counts as a sentence. Code is left out.
