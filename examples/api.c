@@ -293,7 +293,7 @@ static void example_every_start(tutti_comm *comm) {
 static void example_group(tutti_comm *comm) {
   int sum[2] = {1, 2}, root = 3;
   CHECK(tutti_group_begin(comm));
-  CHECK(tutti_allreduce(comm, &sum[0], &sum[0], 1, TUTTI_INT32, TUTTI_SUM)); /* returns at once */
+  CHECK(tutti_allreduce(comm, &sum[0], &sum[0], 1, TUTTI_INT32, TUTTI_SUM)); /* returns immediately */
   CHECK(tutti_allreduce(comm, &sum[1], &sum[1], 1, TUTTI_INT32, TUTTI_SUM));
   CHECK(tutti_broadcast(comm, &root, &root, 1, TUTTI_INT32, 0));
   CHECK(tutti_group_end(comm, NULL)); /* all three have run */

@@ -346,5 +346,5 @@ TUTTI_API tutti_status tutti_request_free(tutti_request **request);
 #include "tutti_fault.h"     /* recovery after a failure */
 #include "tutti_interrupt.h" /* waits that end early, as by Ctrl-C */
 #include "tutti_message.h"   /* point-to-point messages */
-#include "tutti_op.h"        /* ops of your own, and sums without other ranks */
+#include "tutti_op.h"        /* user-defined ops, and local reductions */
 #endif

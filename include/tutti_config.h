@@ -23,8 +23,8 @@ typedef enum tutti_contract {
                              every number of ranks (at most 2097151) */
 } tutti_contract;
 
-/** The settings of a communicator. A field that is 0 or NULL has its default: what the environment variable beside it says,
- *  else what is said after it. All but the timeouts, the name and the net must be the same on all ranks. */
+/** The settings of a communicator. A field that is 0 or NULL has its default: the value of the environment variable named in
+ *  its comment, else the value after it. All but the timeouts, the name and the net must be the same on all ranks. */
 typedef struct tutti_config {
   size_t size;             /* sizeof(tutti_config) */
   tutti_contract contract; /* TUTTI_CONTRACT; same */

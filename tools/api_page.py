@@ -10,14 +10,14 @@ import textwrap
 PART = re.compile(r"/\* -{5,} *([\w ]+?) *-+ \*/|(/\*\*?(?:[^*]|\*(?!/))*\*/)?\n((?:(?:TUTTI_API|typedef) [^;{]*(?:\{(?:[^{}]|\{[^{}]*\})*\}[^;]*)?;"
                   r"(?: */\*(?:[^*]|\*(?!/))*\*/)?\n)+)")
 CALL = re.compile(r"\btutti_[a-z_]+(?=\()")
-OTHERS = [("tutti_config.h", "the settings of a communicator", ""), ("tutti_op.h", "ops of your own, weighted sums, sums without other ranks", ""),
+OTHERS = [("tutti_config.h", "the settings of a communicator", ""), ("tutti_op.h", "user-defined ops, weighted sums, local reductions", ""),
           ("tutti_bucket.h", "gradients in buckets", "../buckets.md"), ("tutti_message.h", "messages between two ranks", ""),
           ("tutti_plan.h", "plans, estimates, wisdom, traces, variables", "../prices.md"),
           ("tutti_fault.h", "shrink and grow", "../reliability.md#deaths-and-recovery"),
           ("tutti_create.h", "communicators without a launcher", "../hosts.md#how-the-ranks-find-each-other"),
           ("tutti_interrupt.h", "waits that end early", ""), ("tutti_mpi.h", "a communicator from an MPI's", "../mpi.md"),
           ("tutti_net.h", "write a network for tutti", "../networks.md"),
-          ("tutti_call.h", "calls with more arguments: lists, persistent, on a stream, an algorithm or a tag of its own", "../gpu.md"),
+          ("tutti_call.h", "calls with more arguments: lists, persistent calls, streams, an algorithm or a tag for one call", "../gpu.md"),
           ("tutti_launch.h", "launchers, aggregators, what a running job does", "../hosts.md"),
           ("tutti_device.h", "write a device for tutti", "../gpu.md#write-a-device")]
 

@@ -134,7 +134,7 @@ class Comm(Collectives):
                      every run), 'exact' (the exact sum, rounded once), or 'any' (no guarantee). TUTTI_CONTRACT
         algorithm    the plans that may run: 'fold(ring)', 'doubling:0-64k;ring:64k-', '^tree'; '': tutti chooses. TUTTI_ALGO
         slices       the number of parts that a vector is cut into, which are pipelined; 0: tutti chooses. TUTTI_SLICES
-        helpers      so many last ranks contribute no data, and sum for the others
+        helpers      the number of helpers: the last ranks, which contribute no data and sum for the others
         timeout      seconds that calls wait for other ranks before they raise TimeoutError. TUTTI_TIMEOUT
         compression  of messages between hosts where that saves time (docs/lighter.md): 'lossless' (the results keep their
                      bits), 'error=1e-2' (float32 sums may be off by that fraction of the sum of the ranks' largest

@@ -80,7 +80,7 @@ static tutti_comm *inherit_unwired_comm(tt_heap *heap, const tt_proposal *t, int
   return comm;
 }
 
-/* The first member that is no joiner. */
+/* The first member that is not a joiner. */
 static int first_that_stays(const tt_proposal *t) {
   int i = 0;
   while (i < t->ranks - 1 && t->member[i].joiner) i++;

@@ -66,7 +66,7 @@ static int algos(void) {
 /* The number of names that a family proposes. It is kept, because counting makes each name. */
 static int samples_of(int family, int ranks) {
   enum { KEPT = 64 };
-  static _Thread_local int known[KEPT], of; /* one more than the number; of so many ranks */
+  static _Thread_local int known[KEPT], of; /* by family: 1 + the number, or 0; the ranks they are for */
   char name[sizeof ((cover_case *)0)->algo];
   int n = 0;
   if (of != ranks) memset(known, 0, sizeof known);

@@ -1,4 +1,4 @@
-/* three_ranks.h - communicators of three ranks, of which one thread makes bad calls; set-up and tear-down of a cmocka test.
+/* three_ranks.h - set-up and tear-down of cmocka tests in which one thread makes bad calls on communicators of three ranks.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef THREE_RANKS_H
 #define THREE_RANKS_H

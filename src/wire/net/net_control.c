@@ -4,8 +4,8 @@
  * Idea       Every packet carries the call signature of its operation. A rank that has waited too
  *            long asks its peers for theirs; peers inside a tutti call answer. A rank announces the
  *            end of a communicator to all others or, in a large job, to some that forward it.
- * Invariant  if one surviving rank knows of the end, all will. A lost rank may have told only some, so a rank that
- *            knows of the end and of a loss announces it again.
+ * Invariant  if one surviving rank has received the announcement, all receive it. A lost rank may have sent it to some
+ *            only, so a rank that has it and detects a loss sends it again.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
