@@ -34,8 +34,7 @@ typedef struct tutti_call {
    * TUTTI_ERR_MISMATCH, whether or not they change this call. */
   const char *algorithm;
   const char *compression;
-  const char *
-      tag; /* up to 47 bytes that traces and `tutti doctor` show beside the call; need not be equal on all ranks */
+  const char *tag; /* shown with the call in traces and by `tutti doctor`; up to 47 bytes; may differ between ranks */
   void *stream; /* for tutti_call_on_stream: a CUstream or cudaStream_t; NULL: the legacy default stream */
   /* For TUTTI_ALLREDUCE, a list of n buffers, summed as one operation; zeros: src and dst. Many short buffers cost as much as
    * one call on all of them together; long buffers are not copied. Buffer i is counts[i] elements at srcs[i] and dsts[i],

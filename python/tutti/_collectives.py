@@ -12,7 +12,7 @@ from typing import Any, Optional, Sequence
 
 from . import _kinds
 from ._buffers import new_like, same, vector, zero
-from ._calls import struct_forms, forms, message_forms
+from ._calls import forms, message_forms, struct_forms
 from ._errors import ArgumentError, DtypeError, NotAnArray
 from ._forms import Ready, blocking, persistent, started
 from ._kinds import OpLike
@@ -22,10 +22,9 @@ from ._request import Request
 from ._types import name_of
 
 _SUM, _MOVE = "src dst count type op", "src dst count type"
-_SUM, _MOVE = "src dst count type op", "src dst count type"
 _BROUGHT = " algorithm compression"  # what a call may bring for itself alone
-_OWN = {"allreduce": struct_forms("allreduce", _SUM + _BROUGHT), "reduce": struct_forms("reduce", _SUM + " root" + _BROUGHT),
-        "reduce_scatter": struct_forms("reduce_scatter", _SUM + _BROUGHT), "all_gather": struct_forms("allgather", _MOVE + _BROUGHT)}
+_OWN = {name: struct_forms(name.replace("all_g", "allg"), fields + _BROUGHT) for name, fields in (
+    ("allreduce", _SUM), ("reduce", _SUM + " root"), ("reduce_scatter", _SUM), ("all_gather", _MOVE))}
 _ALLREDUCE, _REDUCE_SCATTER, _SCAN, _EXSCAN = (
     forms(name, "pppnii", name, _SUM) for name in ("allreduce", "reduce_scatter", "scan", "exscan"))
 _REDUCE_SCATTER_V = forms("reduce_scatterv", "ppppii", "reduce_scatter", "src dst counts type op")

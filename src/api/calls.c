@@ -22,8 +22,8 @@ static tutti_status unfit(const char *function, const tutti_call *c, const char 
 static tutti_status read_call(tutti_comm *comm, const char *function, const tutti_call *c,
                               asked *a) {
   *a = (asked){.many = false};
-  if (!c) return tt_fail(TUTTI_ERR_ARG, "%s: call is NULL", function);
-  tutti_status status = tt_size_check(function, "call", c->size, sizeof *c);
+  tutti_status status = tt_args_given(function, "comm", comm, "call", c);
+  if (!status) status = tt_size_check(function, "call", c->size, sizeof *c);
   if (status) return status;
   if ((unsigned)c->coll >= TUTTI_COLL_COUNT)
     return tt_fail(TUTTI_ERR_ARG, "%s: call->coll %d is none of tutti_coll", function,

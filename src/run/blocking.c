@@ -137,7 +137,7 @@ static bool is_recent(const tt_recent *r, const tt_call *c) {
   const tt_call *l = &r->call;
   return r->plan && c->src == l->src && c->dst == l->dst && c->count == l->count &&
          c->type == l->type && c->op == l->op && c->coll == l->coll && c->root == l->root &&
-         !c->varied && !c->code && !c->override;
+         !c->varied;
 }
 
 /* Exact sums and vectors on a device need a request even if the call blocks. */
@@ -164,8 +164,8 @@ static tutti_status run_new(tutti_comm *comm, const char *function, const tt_cal
     return run_as_request(comm, function, call, in_place);
   status = tt_break_if_memory(comm, tt_plan_for(comm, call, in_place, &plan));
   if (status) return status;
-  /* a user's op may be freed before the next call, and counts or the call's own code may change */
-  if (call->op < TUTTI_OP_USER && !call->varied && !call->code && !call->override)
+  /* a user's op may be freed before the next call, and counts may change */
+  if (call->op < TUTTI_OP_USER && !call->varied)
     *r = (tt_recent){*call, plan, ++comm->flight->remembered};
   return tt_call_run(comm, call, plan);
 }

@@ -9,8 +9,8 @@
 const tt_request_ops tt_collective_ops = {.issue = tt_request_enqueue};
 
 void tt_request_tag(tutti_request *r, const char *tag) {
-  snprintf(r->tag, sizeof r->tag, "%s", tag ? tag : "");
   r->call.tag = tag ? r->tag : NULL;
+  if (tag) snprintf(r->tag, sizeof r->tag, "%s", tag);
 }
 
 static tutti_status new_planned(tutti_comm *comm, const char *function, const tt_call *call,

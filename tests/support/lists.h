@@ -3,17 +3,21 @@
 #ifndef LISTS_H
 #define LISTS_H
 
-#include "tutti.h"
+#include "call_of.h"
 
-static inline tutti_status allreduce_many_start(tutti_comm *comm, size_t n, const void *const *srcs, void *const *dsts,
-                                                const size_t *counts, tutti_type type, tutti_op op,
+static inline tutti_status allreduce_many_start(tutti_comm *comm, size_t n, const void *const *srcs,
+                                                void *const *dsts, const size_t *counts,
+                                                tutti_type type, tutti_op op,
                                                 tutti_request **request) {
-  const tutti_call call = {.size = sizeof call, .coll = TUTTI_ALLREDUCE, .type = type, .op = op, .counts = counts, .n = n, .srcs = srcs, .dsts = dsts};
-  return tutti_call_start(comm, &call, request);
+  return tutti_call_start(
+      comm,
+      CALL(ALLREDUCE, .type = type, .op = op, .counts = counts, .n = n, .srcs = srcs, .dsts = dsts),
+      request);
 }
 
-static inline tutti_status allreduce_many(tutti_comm *comm, size_t n, const void *const *srcs, void *const *dsts,
-                                          const size_t *counts, tutti_type type, tutti_op op) {
+static inline tutti_status allreduce_many(tutti_comm *comm, size_t n, const void *const *srcs,
+                                          void *const *dsts, const size_t *counts, tutti_type type,
+                                          tutti_op op) {
   tutti_request *request;
   const tutti_status status = allreduce_many_start(comm, n, srcs, dsts, counts, type, op, &request);
   return status ? status : tutti_request_wait(&request);

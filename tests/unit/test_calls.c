@@ -50,6 +50,7 @@ static void bad_structs(void **state) {
           TUTTI_ERR_ARG, "tutti_call_start|request is NULL");
   REFUSES(tutti_call_start(c, NULL, &r), TUTTI_ERR_ARG, "tutti_call_start: call is NULL");
   REFUSES(tutti_call_start(NULL, CALL(BARRIER, .n = 0), &r), TUTTI_ERR_ARG, "comm is NULL");
+  REFUSES(tutti_call_start(NULL, CALL(ALLREDUCE, .algorithm = "ring"), &r), TUTTI_ERR_ARG, "comm is NULL");
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
     REFUSES(tutti_call_start(c, &wrong[i].call, &r), TUTTI_ERR_ARG, wrong[i].words);
     REFUSES(tutti_call_init(c, &wrong[i].call, &r), TUTTI_ERR_ARG, wrong[i].words);
