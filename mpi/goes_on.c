@@ -20,7 +20,7 @@ static void idle(void) {
   mpi->Finalized(&is);
   if (is || !net_enter(mpi, level, 0)) return;
   mpi->Iprobe(world, NOBODYS, MPI_COMM_WORLD, &is, MPI_STATUS_IGNORE);
-  net_leave(level);
+  net_leave();
 }
 
 tutti_status mpi_goes_on(const mpi_calls *mpi) {

@@ -46,26 +46,28 @@ typedef struct self {
 } self;
 
 static pthread_mutex_t one_at_a_time = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
-static atomic_bool finalizing;  /* guard MPI at all levels */
-static _Thread_local int depth; /* while finalizing: how often this thread has entered */
+static atomic_bool finalizing; /* guard MPI at all levels */
+/* How often this thread has the mutex. An entry that needed none may end while MPI finalizes, and the
+ * last entry is the first to leave. */
+static _Thread_local int held, held_finalizing;
 
 void net_finalize_pause(void) {
-  for (int i = 0; i < depth; i++) pthread_mutex_unlock(&one_at_a_time);
+  for (int i = 0; i < held_finalizing; i++) pthread_mutex_unlock(&one_at_a_time);
 }
 
 void net_finalize_resume(void) {
-  for (int i = 0; i < depth; i++) pthread_mutex_lock(&one_at_a_time);
+  for (int i = 0; i < held_finalizing; i++) pthread_mutex_lock(&one_at_a_time);
 }
 
 void net_finalize_begin(void) {
   pthread_mutex_lock(&one_at_a_time);
   finalizing = true;
-  depth = 1;
+  held_finalizing = 1;
 }
 
 void net_finalize_end(void) {
   finalizing = false;
-  depth = 0;
+  held_finalizing = 0;
   pthread_mutex_unlock(&one_at_a_time);
 }
 
@@ -75,15 +77,16 @@ int net_enter(const mpi_calls *mpi, int threads, int waits) {
   if (!main_thread) return 0;
   if (threads != MPI_THREAD_SERIALIZED && !finalizing) return 1;
   if ((waits ? pthread_mutex_lock : pthread_mutex_trylock)(&one_at_a_time)) return 0;
-  depth += finalizing;
+  ++*(finalizing ? &held_finalizing : &held);
   return 1;
 }
 
-void net_leave(int threads) {
-  if (threads != MPI_THREAD_SERIALIZED && !finalizing) return;
-  depth -= finalizing;
+void net_leave(void) {
+  int *of = held_finalizing ? &held_finalizing : &held;
+  if (!*of) return;
+  --*of;
   pthread_mutex_unlock(&one_at_a_time);
-  if (!depth) return;
+  if (!held_finalizing) return;
   net_finalize_pause();
   sched_yield(); /* others may wait for this thread's peers */
   net_finalize_resume();
@@ -100,10 +103,6 @@ static int admitted(self *s) {
            "MPI was not initialized for threads, and this is not its main thread (ask for "
            "MPI_THREAD_SERIALIZED)");
   return 0;
-}
-
-static void leave(const self *s) {
-  net_leave(s->threads);
 }
 
 static void read_error(const mpi_calls *mpi, int error, char *text) {
@@ -157,7 +156,7 @@ static int net_send(void *self_, int slot, int peer, int tag, const void *bytes,
   if (begin(s, slot, 0)) return 1;
   const int error = (sure ? s->mpi->Issend : s->mpi->Isend)(bytes, (int)n, MPI_BYTE, peer, tag,
                                                             s->comm, &s->requests[slot]);
-  leave(s);
+  net_leave();
   return result(s, error);
 }
 
@@ -166,7 +165,7 @@ static int net_recv(void *self_, int slot, int peer, int tag, void *bytes, size_
   if (begin(s, slot, 1)) return 1;
   const int from = peer == TUTTI_NET_ANY ? MPI_ANY_SOURCE : peer;
   const int error = s->mpi->Irecv(bytes, (int)n, MPI_BYTE, from, tag, s->comm, &s->requests[slot]);
-  leave(s);
+  net_leave();
   return result(s, error);
 }
 
@@ -245,7 +244,7 @@ static int look(self *s, int wait, int slots, tutti_net_done *done, int most, in
     if (!enter(s)) return 0;
     s->done = s->ndone = 0;
     error = ask(s, wait, slots);
-    leave(s);
+    net_leave();
     if (error != MPI_SUCCESS && error != MPI_ERR_IN_STATUS) return result(s, error);
   }
   for (; s->done < s->ndone && *n < most; s->done++) {
@@ -298,7 +297,7 @@ static int net_cancel(void *self_, int slot) {
   if (s->over) return 0;
   if (begin(s, slot, 1)) return 1;
   const int error = take_back(s, &s->requests[slot]);
-  leave(s);
+  net_leave();
   if (result(s, error)) return 1;
   if (s->requests[slot] == MPI_REQUEST_NULL) return 0;
   snprintf(s->error, sizeof s->error, "a message that has begun does not end");
@@ -310,7 +309,7 @@ static int net_split(void *self_, int color, int key, tutti_net *net) {
   MPI_Comm comm = MPI_COMM_NULL;
   if (!usable(s) || !admitted(s)) return 1;
   const int error = s->mpi->Comm_split(s->comm, color < 0 ? MPI_UNDEFINED : color, key, &comm);
-  leave(s);
+  net_leave();
   if (result(s, error)) return 1;
   if (comm == MPI_COMM_NULL) return 0;
   if (mpi_net(s->mpi, comm, net)) {
@@ -417,7 +416,7 @@ static void net_close(void *self_, int clean) {
   if (!finalized) {
     if (!enter(s)) return; /* MPI may still use it until it ends */
     if (!s->over) give_back(s);
-    leave(s);
+    net_leave();
   }
   unlist(s);
   drop(s);

@@ -29,7 +29,7 @@ const char *mpi_another_net(void);
  * out until net_leave, unless the level allows all. Returns 0 if this thread may not call MPI, or,
  * without `waits`, if another thread is inside. */
 int net_enter(const mpi_calls *mpi, int threads, int waits);
-void net_leave(int threads);
+void net_leave(void);
 /* This thread is in MPI_Finalize, whose callbacks may call MPI, and MPICH takes no locks there. Until the end it is as if this
  * thread had entered MPI at every level, and a thread that has entered lets others in only where it waits in tutti, or between
  * pause and resume (which do nothing in other threads and at other times). */

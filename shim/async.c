@@ -224,7 +224,7 @@ static void perform(async *a) {
   net_enter(&next()->net, MPI_THREAD_MULTIPLE, 1);
   finish(j);
   use_end(&j->uses);
-  net_leave(MPI_THREAD_MULTIPLE);
+  net_leave();
   free_job(j);
   atomic_fetch_sub(&under_way, 1);
   pthread_mutex_lock(&queueing);

@@ -61,7 +61,7 @@ static int both_over(void *ctx) {
   int done = 0;
   net_enter(&next()->net, MPI_THREAD_MULTIPLE, 1);
   x->error = next()->Testall(2, x->of, &done, statuses);
-  net_leave(MPI_THREAD_MULTIPLE);
+  net_leave();
   return done || x->error;
 }
 

@@ -229,7 +229,7 @@ static int has_number(void *ctx) {
   int done = 0;
   net_enter(&next()->net, MPI_THREAD_MULTIPLE, 1);
   if (next()->Test(&s->numbering, &done, MPI_STATUS_IGNORE)) s->numbered = false;
-  net_leave(MPI_THREAD_MULTIPLE);
+  net_leave();
   return done || !s->numbered;
 }
 
