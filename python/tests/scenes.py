@@ -131,7 +131,7 @@ def codes():
     if said or P == 1:
         return said
     with comm.dup() as other:
-        return tap.refused(tutti.Mismatch, "", other.allreduce, x, compression="lossless" if me else "error=1e-2")
+        return tap.refused(tutti.MismatchError, "", other.allreduce, x, compression="lossless" if me else "error=1e-2")
 
 
 def own_ops():
@@ -163,7 +163,7 @@ def op_that_raises():
         try:
             for _ in range(2):  # a rank that did not call the op gets the error in its next call
                 other.allreduce(np.ones(P * 4), op=tutti.op(wrong))
-        except tutti.Aborted as why:
+        except tutti.AbortedError as why:
             if "ZeroDivisionError: of no use" not in str(why):
                 return f"{why}"
             cause = why.__cause__
@@ -325,7 +325,7 @@ def buckets():
             if said:
                 return said
     if P > 1:
-        said = tap.refused(tutti.Mismatch, "registers", tutti.Buckets, comm, arrays[:1 + (me == 0)])
+        said = tap.refused(tutti.MismatchError, "registers", tutti.Buckets, comm, arrays[:1 + (me == 0)])
         if said:
             return said
     return tap.refused(tutti.StateError, "freed", sums.wait)

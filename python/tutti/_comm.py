@@ -26,7 +26,7 @@ class Settings(ctypes.Structure):
                 ("connect_timeout", ctypes.c_double)]
 
 
-CONTRACTS = ("same", "any", "run", "exact")
+CONTRACTS = ("same", "any", "run", "element", "exact")
 LIVE: set["Comm"] = set()  # all communicators that were not freed
 
 
@@ -97,7 +97,7 @@ class Comm(Collectives):
         return self._another(lib.tutti_comm_dup)  # type: ignore[return-value]
 
     def shrink(self) -> "Comm":
-        """A communicator of the surviving ranks, after PeerLost or another failure. Collective over the survivors.
+        """A communicator of the surviving ranks, after PeerLostError or another failure. Collective over the survivors.
         This communicator does not change; free it."""
         return self._another(lib.tutti_comm_shrink)  # type: ignore[return-value]
 
@@ -131,11 +131,11 @@ class Comm(Collectives):
         is what the environment variable says.
 
         contract     how reproducible results are (docs/reproducible.md): 'same' (the same bits on all ranks), 'run' (also in
-                     every run), 'exact' (the exact sum, rounded once), or 'any' (no guarantee). TUTTI_CONTRACT
+                     every run), 'element' (the bits of an element depend on its inputs and the number of ranks alone), 'exact' (the exact sum, rounded once), or 'any' (no guarantee). TUTTI_CONTRACT
         algorithm    the plans that may run: 'fold(ring)', 'doubling:0-64k;ring:64k-', '^tree'; '': tutti chooses. TUTTI_ALGO
         slices       the number of parts that a vector is cut into, which are pipelined; 0: tutti chooses. TUTTI_SLICES
         helpers      the number of helpers: the last ranks, which contribute no data and sum for the others
-        timeout      seconds that calls wait for other ranks before they raise TimeoutError. TUTTI_TIMEOUT
+        timeout      seconds that calls wait for other ranks before they raise WaitTimeoutError. TUTTI_TIMEOUT
         compression  of messages between hosts where that saves time (docs/lighter.md): 'lossless' (the results keep their
                      bits), 'error=1e-2' (float32 sums may be off by that fraction of the sum of the ranks' largest
                      magnitudes), or 'none'. TUTTI_CODE
@@ -192,7 +192,7 @@ class Comm(Collectives):
                 self._grouped = None
 
     def async_error(self) -> None:
-        """Raise the error of a communicator that has failed, or PeerLost if a rank is gone. Does not wait for other ranks."""
+        """Raise the error of a communicator that has failed, or PeerLostError if a rank is gone. Does not wait for other ranks."""
         self._check(lib.tutti_comm_async_error(self._handle))
 
     # ---- plans ----
@@ -289,7 +289,7 @@ class Comm(Collectives):
     # ---- the end ----
 
     def abort(self, reason: str = "") -> None:
-        """Make every pending and later call on this communicator, on all ranks, raise Aborted with `reason`
+        """Make every pending and later call on this communicator, on all ranks, raise AbortedError with `reason`
         (cut at 100 bytes). Any thread may call it at any time."""
         self._check(lib.tutti_comm_abort(self._handle, short(reason) if reason else None))
 

@@ -76,6 +76,8 @@ typedef struct cover_part { /* of the vector, in elements */
 
 bool cover_varied(const cover_case *c);            /* the counts are given per rank */
 size_t cover_count(const cover_case *c, int rank); /* elements of its block */
+size_t cover_pair(const cover_case *c, int from,
+                  int to); /* of a varied all-to-all: elements of that block */
 size_t cover_whole(const cover_case *c);
 cover_part cover_src(const cover_case *c, int rank);
 cover_part cover_dst(const cover_case *c, int rank);
