@@ -183,6 +183,11 @@ static void example_mem_alloc(tutti_comm *comm) {
       tutti_mem_alloc(comm, n * sizeof(float), &x)); /* peers on this machine read it where it is */
   CHECK(tutti_allreduce(comm, x, x, n, TUTTI_FLOAT, TUTTI_SUM));
   CHECK(tutti_mem_free(comm, x));
+  float *own = calloc(n, sizeof *own); /* memory of the program, which peers read in place, too */
+  CHECK(tutti_comm_register(comm, own, n * sizeof *own));
+  CHECK(tutti_allreduce(comm, own, own, n, TUTTI_FLOAT, TUTTI_SUM));
+  CHECK(tutti_comm_deregister(comm, own));
+  free(own);
 }
 
 static void example_split(tutti_comm *comm) {

@@ -171,6 +171,14 @@ TUTTI_API tutti_status tutti_finalize(void);
 TUTTI_API tutti_status tutti_mem_alloc(tutti_comm *comm, size_t bytes, void **memory);
 TUTTI_API tutti_status tutti_mem_free(tutti_comm *comm, void *memory); /* free `memory` of tutti_mem_alloc; NULL is legal */
 
+/** Let peers on this machine map `bytes` of the caller's private memory, such as malloc's, so that collectives need not copy it
+ *  first; what it holds stays. Whole pages are registered: no other thread may write to them during these two calls, and neither a
+ *  device nor a network card may use them. Call tutti_comm_deregister before the memory is freed. Local; takes as much shared
+ *  memory. TUTTI_ERR_UNSUPPORTED: it belongs to a file or to a stack. */
+TUTTI_API tutti_status tutti_comm_register(tutti_comm *comm, void *memory, size_t bytes);
+TUTTI_API tutti_status tutti_comm_deregister(tutti_comm *comm,
+                                             void *memory); /* of tutti_comm_register */
+
 /* ---------------------------------------------------------- collectives --- */
 
 /** The collectives. */

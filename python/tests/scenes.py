@@ -196,6 +196,31 @@ def shared_memory():
     return "" if memory[:8] == np.float64(P).tobytes() else f"{bytes(memory[:8])}"
 
 
+def registered():
+    """Arrays of the program that peers read in place: their numbers stay, and sums are right; then they are private again."""
+    with comm.dup() as other:
+        for n in (3, 1000, 1 << 18):
+            x = np.arange(n, dtype="f8") + me
+            other.register(x)
+            if not (x == np.arange(n) + me).all():
+                return f"{n}: {x}"
+            other.allreduce(x[n // 3:], out=x[n // 3:])
+            want = np.arange(n) * P + sum(range(P))
+            if not (x[n // 3:] == want[n // 3:]).all() or not (x[:n // 3] == np.arange(n // 3) + me).all():
+                return f"{n}: {x}"
+            if n != 1000:
+                other.deregister(x)
+            said = tap.refused(tutti.ArgumentError, "is not from tutti_comm_register", other.deregister, x) if n == 3 and P > 1 else ""
+            if said:
+                return said
+        kept = x
+        other.register(kept)
+    kept[:] = 1  # freeing the communicator has ended its registrations
+    with open("/proc/self/maps") as maps:
+        line = next(line for line in maps if int(line.split("-")[1].split()[0], 16) > kept.ctypes.data)
+    return "" if line.split()[1] == "rw-p" else line
+
+
 def in_threads():
     sums = [0] * 4
 
@@ -368,7 +393,7 @@ def kept_gradients():
     return ""
 
 
-for scene in (messages, barriers, groups, settings, calls_as_one, codes, own_ops, op_that_raises, shared_memory, in_threads, others_run, buckets,
+for scene in (messages, barriers, groups, settings, calls_as_one, codes, own_ops, op_that_raises, shared_memory, registered, in_threads, others_run, buckets,
               kept_gradients, explained, functions, of_other_processes):
     tap.run(f"{scene.__name__.replace('_', ' ')}, {P} ranks", scene)
 if "--end" in sys.argv:

@@ -11,7 +11,8 @@ import weakref
 from typing import Any, Iterator, Optional
 
 from . import _explain
-from ._collectives import Collectives
+from ._buffers import vector
+from ._collectives import Collectives, _address
 from ._errors import ArgumentError, StateError, TuttiError
 from ._kinds import OpLike
 from ._lib import INTERRUPTS, failure, lib
@@ -63,6 +64,7 @@ class Comm(Collectives):
         self._helping: Optional[int] = None  # the number of helpers, once it was asked for
         self._grouped: Optional[list[Any]] = None  # arrays of the calls of an open group
         self._arrays = 0  # live arrays in its memory
+        self._registered: dict[int, Any] = {}  # by address: what keeps registered arrays alive
         self._closing: Optional[int] = None  # the handle after `free`, until the last such array is gone
         LIVE.add(self)
 
@@ -277,6 +279,29 @@ class Comm(Collectives):
         kind, axes, n, _ = form_of(shape, dtype)
         return numpy.frombuffer(self.alloc(n * kind.itemsize), kind).reshape(axes)
 
+    def register(self, array: Any) -> None:
+        """Let every rank on this machine map an array of yours, which saves a copy of data in it. Its bytes stay. No other thread
+        may write to it, or next to it, during the call. The communicator keeps it alive until `deregister` or `free`.
+
+        >>> import tutti, numpy
+        >>> comm, x = tutti.init(), numpy.zeros(1 << 16)
+        >>> comm.register(x)
+        >>> comm.allreduce(x, out=x).size
+        65536
+        >>> comm.deregister(x)
+        """
+        at, n, code, keep = vector(array, "register", "array", None, True, True)
+        where = _address(at)
+        self._check(lib.tutti_comm_register(self._handle, at, n * lib.tutti_type_size(code & 255)))
+        if where is not None:
+            self._registered[where] = keep
+
+    def deregister(self, array: Any) -> None:
+        """End the effect of `register`."""
+        at = vector(array, "deregister", "array", None, True, True)[0]
+        self._check(lib.tutti_comm_deregister(self._handle, at))
+        self._registered.pop(_address(at) or 0, None)
+
     def _give_back(self, at: int) -> None:
         handle = self._handle if self._closing is None else self._closing
         if handle is not None:
@@ -306,6 +331,9 @@ class Comm(Collectives):
         for request in list(self._persistent):
             if not request.running:
                 request.free()
+        for at in [] if self._running else list(self._registered):
+            lib.tutti_comm_deregister(self._handle, at)
+            del self._registered[at]
         if self._arrays and not self._running:
             self._closing = self._handle  # closed when the last array is freed
         else:

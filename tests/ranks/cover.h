@@ -18,9 +18,17 @@
 enum { COVER_USER = TUTTI_OP_COUNT, COVER_ORDERED, COVER_SCALED, COVER_OPS };
 enum { COVER_APART, COVER_IN_PLACE, COVER_MIXED }; /* mixed: on odd ranks only */
 enum { COVER_BLOCKING, COVER_WAIT, COVER_TEST, COVER_PERSISTENT, COVER_ON /* a stream */ };
-/* The allocator of the buffers: malloc; tutti; tutti on odd ranks; chosen for each buffer; device memory;
- * device memory or malloc, chosen for each buffer. */
-enum { COVER_MALLOC, COVER_TUTTI_MEMORY, COVER_ODD, COVER_EACH, COVER_CARD, COVER_CARD_EACH };
+/* The allocator of the buffers: malloc; tutti; tutti on odd ranks; chosen for each buffer; pages that are registered,
+ * chosen for each buffer; device memory; device memory or malloc, chosen for each buffer. */
+enum {
+  COVER_MALLOC,
+  COVER_TUTTI_MEMORY,
+  COVER_ODD,
+  COVER_EACH,
+  COVER_REGISTERED,
+  COVER_CARD,
+  COVER_CARD_EACH
+};
 /* How counts vary by rank: `count` each; then per-rank lists: equal, arbitrary, 0 for most, everything on one
  * rank, nothing at all. */
 enum { COVER_EVEN, COVER_LISTED, COVER_UNEVEN, COVER_FEW, COVER_HEIR, COVER_NONE, COVER_SPREADS };

@@ -14,10 +14,11 @@
 #include "card.h"
 #include "cover.h"
 
-enum { GUARD = 64, PAINT = 0xa5 };
+enum { GUARD = 64, PAINT = 0xa5, PAGE = 4096 };
 
 typedef struct buffer {
   tutti_comm *comm; /* owner of the memory, or NULL */
+  bool registered;  /* with it, not allocated */
   unsigned char *capacity, *at;
   size_t bytes; /* starting at `at` */
   char *card;   /* device memory that is passed to the call; `capacity` is its copy; or NULL */
@@ -53,15 +54,17 @@ static bool make_buffer(const bench *b, tutti_comm *comm, size_t elements, uint6
   const size_t all = all_bytes(x);
   const bool mine = (b->c->memory == COVER_EACH ? u >> 6 : (uint64_t)tutti_comm_rank(comm)) & 1;
   const int memory = b->c->memory;
-  const bool card = memory >= COVER_CARD;
-  x->comm = !card && (memory == COVER_TUTTI_MEMORY || (memory > COVER_TUTTI_MEMORY && mine)) ? comm
-                                                                                             : NULL;
+  const bool card = memory >= COVER_CARD; /* then no memory is tutti's */
+  x->registered = memory == COVER_REGISTERED && u >> 6 & 1;
+  const bool tuttis =
+      memory == COVER_ODD || memory == COVER_EACH ? mine : memory == COVER_TUTTI_MEMORY;
+  x->comm = x->registered || tuttis ? comm : NULL;
   if ((memory == COVER_CARD || (card && u >> 7 & 1)) && !(x->card = card_alloc(all))) return false;
-  if (x->comm)
+  if (tuttis)
     tutti_mem_alloc(comm, all, &capacity);
   else
-    capacity = malloc(all);
-  if (!capacity) return false;
+    capacity = x->registered ? aligned_alloc(PAGE, (all + PAGE - 1) / PAGE * PAGE) : malloc(all);
+  if (!capacity || (x->registered && tutti_comm_register(comm, capacity, all))) return false;
   x->capacity = capacity;
   x->at = x->capacity + GUARD + u % (GUARD / align) * align;
   memset(x->capacity, PAINT, all);
@@ -71,10 +74,12 @@ static bool make_buffer(const bench *b, tutti_comm *comm, size_t elements, uint6
 static void drop_buffer(buffer *x) {
   card_free(x->card);
   if (!x->capacity) return;
-  if (x->comm)
+  if (x->comm && !x->registered) {
     tutti_mem_free(x->comm, x->capacity);
-  else
-    free(x->capacity);
+    return;
+  }
+  if (x->registered) tutti_comm_deregister(x->comm, x->capacity);
+  free(x->capacity);
 }
 
 /* spoilt: the bytes between the guards were painted, too. */
