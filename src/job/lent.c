@@ -23,6 +23,8 @@ typedef struct tt_lent {
   struct tt_lent *next;
 } tt_lent;
 
+/* each lent: order: changed under the segment's lock */
+
 /* The pages of these bytes. */
 static char *pages_of(const void *memory, size_t *bytes) {
   const size_t page = (size_t)sysconf(_SC_PAGESIZE), before = (uintptr_t)memory % page;
@@ -110,6 +112,16 @@ static bool take_back(const tt_lent *x) {
   return false;
 }
 
+static void remove_from(tt_segment *s, const tt_lent *x) {
+  tt_lent *before = s->lent;
+  if (before == x) {
+    s->lent = x->next;
+    return;
+  }
+  while (before->next != x) before = before->next;
+  before->next = x->next;
+}
+
 bool tt_lend_end(tt_heap *heap, const void *memory, bool revoked) {
   tt_segment *s = tt_heap_segment(heap);
   size_t bytes = 1;
@@ -117,9 +129,7 @@ bool tt_lend_end(tt_heap *heap, const void *memory, bool revoked) {
   pthread_mutex_lock(&s->lending);
   tt_lent *x = find(s, at, 1, false);
   if (x && (revoked || x->at == at)) {
-    tt_lent **link = &s->lent;
-    while (*link != x) link = &(*link)->next;
-    *link = x->next;
+    remove_from(s, x);
   } else {
     x = NULL;
   }

@@ -31,7 +31,8 @@ typedef struct tt_segment {
   int launcher_fd;        /* its pidfd; -1: none, or not visible here */
   int fd;                 /* kept open so that others can find it, closed on release; or -1 */
   atomic_int users;
-  struct tt_lent *lent; /* memory of the caller that is part of it (lent.c), under `lending` */
+  /* Memory of the caller that is part of it (lent.c); changed under `lending`. */
+  _Atomic(struct tt_lent *) lent;
   pthread_mutex_t lending;
   /* Per heap: this process's fd of its wake_fd, plus one; 0: none yet; < 0: it has none. */
   atomic_int wake_fds[];

@@ -113,7 +113,9 @@ static inline const char *tt_shm_shown(const tt_shm *s, const void *bytes, size_
   if (s->segment->threads) return at;
   if (at >= s->segment->base && at < s->segment->base + tt_segment_bytes(s->segment))
     return *s->revokes && tt_heap_revoked(s->heap, bytes, n) ? NULL : at;
-  return s->segment->lent ? tt_lent_at(s->segment, bytes, n) : NULL;
+  /* order: relaxed, a thread that uses memory knows that it was registered */
+  const bool lends = atomic_load_explicit(&s->segment->lent, memory_order_relaxed);
+  return lends ? tt_lent_at(s->segment, bytes, n) : NULL;
 }
 
 extern const struct tt_shm_agree_ops tt_shm_agree_table; /* shm_agree.c */
