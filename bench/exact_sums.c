@@ -1,8 +1,8 @@
 /* exact_sums.c - the cost of reproducible sums: an allreduce under the contract `exact` or `element` compared with one under
  * `same`, measured alternately so that other load affects both equally.
  *
- *   tutti run -n P exact_sums [SECONDS [element]]   a line for each type, spread and size: medians of 15;
- *                                                   CPU time on one rank, wall time on several
+ *   tutti run -n P exact_sums [SECONDS [element [LAST]]]   a line for each type, spread and size: medians of 15;
+ *                                                          CPU time on one rank, wall time on several
  *
  * Spread     the number of powers of two that the exponents of the numbers span. It determines how many
  *            integers represent a number.
@@ -77,6 +77,7 @@ int main(int argc, char **argv) {
   const size_t nsizes =
       element ? sizeof of_element / sizeof *sizes : sizeof of_exact / sizeof *sizes;
   const double budget = argc > 1 ? strtod(argv[1], NULL) : 0.2;
+  const size_t last = argc > 3 ? strtoul(argv[3], NULL, 10) : LARGEST; /* bytes */
   tutti_comm *comms[2];
   double us[2];
   if (tutti_comm_from_env(&comms[0]) || tutti_comm_dup(comms[0], &comms[1]) ||
@@ -96,7 +97,7 @@ int main(int argc, char **argv) {
       for (size_t i = 0; i < nsizes; i++) {
         const tutti_type type = t ? TUTTI_DOUBLE : TUTTI_FLOAT;
         const size_t n = sizes[i] / tutti_type_size(type);
-        if (n == 0) continue;
+        if (n == 0 || sizes[i] > last) continue;
         fill(x, n, type, spreads[s], rank);
         if (measure(comms, x, y, n, type, budget, us)) return failed();
         if (rank == 0)
