@@ -273,9 +273,10 @@ TUTTI_API tutti_status tutti_alltoall(tutti_comm *comm, const void *src, void *d
 
 /** tutti_alltoall with blocks of different sizes, which are contiguous in src and in dst, in rank order.
  *  counts       elements for each rank. recv_counts: elements from each rank, which are what that rank's counts say of this
- *               one. Each rank passes its own; any may be 0. Read during the call only.
+ *               one; else this call waits, or a later one returns TUTTI_ERR_MISMATCH. Each rank passes its own; any may be 0.
+ *               Read during the call only.
  *  src, dst     equal pointers mean in place; counts and recv_counts are then equal.
- *  Every block is sent directly, whatever algorithm is set, because no rank knows the sizes of all. */
+ *  Every block is sent directly, whatever algorithm is set. */
 TUTTI_API tutti_status tutti_alltoallv(tutti_comm *comm, const void *src, const size_t *counts,
                                        void *dst, const size_t *recv_counts, tutti_type type);
 

@@ -17,7 +17,7 @@ typedef struct blocks {
   bool even, in_a_row;     /* even: blocks of one size; in_a_row: laid out as tutti needs them */
 } blocks;
 
-/* One block, in a buffer of its own. */
+/* One block in a separate buffer. */
 typedef struct block {
   const char *at;
   size_t count;

@@ -1,7 +1,7 @@
 /* exchange.c - MPI's collectives that give each rank other data: gather, scatter, all-to-all.
  *
- * Idea       They move bytes. Blocks with holes, or at places that tutti cannot use, are packed and unpacked. In gatherv and
- *            scatterv the root alone knows all counts, so they are an alltoallv in which all other blocks are empty.
+ * Idea       They move bytes. Blocks with holes, or in another order than tutti's, are packed and unpacked. Only the root
+ *            has the counts of gatherv and scatterv, so these are an alltoallv whose other blocks are empty.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
@@ -45,8 +45,8 @@ static int unpack(const side *x, MPI_Comm comm) {
                          &x->one->layout, comm);
 }
 
-/* Runs the call between the program's buffers, or copies of them. A side that is in place has no buffer of its own: for
- * blocks of one size tutti takes this rank's block where it is on the other side, else a copy of it. */
+/* Runs the call on the program's buffers, or on copies of them. In place, a rank's input or result is in the other side's
+ * buffer. Blocks of one size stay there, as in tutti's own in-place calls; with counts, this rank's block is copied. */
 static answer exchange(state *s, work *w, side *from, side *to, MPI_Comm comm) {
   if (state_only_asks()) return hand_on(WHY_SERVED);
   const bool copies = from->in_place && from->one && w->counts; /* of this rank's block alone */

@@ -3,8 +3,8 @@
  * Idea       Its pages are copied into the heap, and the heap's pages are then mapped a second time, at the caller's address
  *            (mremap of a shared mapping with an old size of 0). At the end a private copy takes their place.
  * Cost       two copies of the memory, when it is lent and when that ends; in between a lookup in a list per operation.
- * Invariant  The caller's address is valid at every moment, because mremap replaces a mapping as one step. Other threads must
- *            not write to these pages meanwhile, since the copy would miss it.
+ * Invariant  The caller's address is valid at every moment, because mremap replaces a mapping as one step. While the
+ *            pages are copied, other threads must not write to them.
  * Source     mremap(2).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "lent.h"
