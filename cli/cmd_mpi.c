@@ -34,7 +34,7 @@ static const char usage[] =
     "  -r, --report[=FILE]  at the end rank 0 reports the calls, their times, and which\n"
     "                       calls were left to the MPI and why: on stderr, or in FILE as\n"
     "                       JSON\n"
-    "  -c, --compare        runs COMMAND without and with tutti, alternately, and prints wall\n"
+    "      --compare        runs COMMAND without and with tutti, alternately, and prints wall\n"
     "                       time, the time in each collective, calls and bytes of both.\n"
     "                       Without: the MPI runs all calls, and the drop-in only measures\n"
     "                       them. The output of COMMAND is not shown, except if it fails\n"
@@ -54,9 +54,9 @@ static const char usage[] =
     "Exit status: COMMAND's; 2 wrong command line; 125 no MPI or no library found; 126\n"
     "COMMAND cannot be executed; 127 not found.\n";
 
-enum { ROUNDS = 256, FORMAT };
+enum { ROUNDS = 256, FORMAT, COMPARE };
 static const struct option long_options[] = {
-    {"report", optional_argument, NULL, 'r'},    {"compare", no_argument, NULL, 'c'},
+    {"report", optional_argument, NULL, 'r'},    {"compare", no_argument, NULL, COMPARE},
     {"rounds", required_argument, NULL, ROUNDS}, {"format", required_argument, NULL, FORMAT},
     {"family", required_argument, NULL, 'f'},    {NULL, 0, NULL, 0},
 };
@@ -83,7 +83,7 @@ static int take_option(mpi_options *o, int c, char **argv) {
       o->family = family_named(optarg);
       if (o->family) return 0;
       return cli_fail(CLI_USAGE, "mpi", "--family '%s' is none of ompi, mpich and abi", optarg);
-    case 'c': o->compare = true; return 0;
+    case COMPARE: o->compare = true; return 0;
     case ROUNDS:
       o->compare = true;
       if (cli_int(optarg, 1, MPI_ROUNDS, &o->rounds)) return 0;
@@ -96,7 +96,7 @@ static int take_option(mpi_options *o, int c, char **argv) {
 
 static int parse(mpi_options *o, int argc, char **argv) {
   opterr = 0;
-  for (int c; (c = getopt_long(argc, argv, "+:r::f:c", long_options, NULL)) != -1;) {
+  for (int c; (c = getopt_long(argc, argv, "+:r::f:", long_options, NULL)) != -1;) {
     const int status = take_option(o, c, argv);
     if (status) return status;
   }

@@ -56,8 +56,13 @@ static void judge(const bench_options *o, peer_place *p) {
   const char *why = p->kind == PEER_NONE    ? NULL
                     : p->kind == PEER_TORCH ? peer_torch_lacks(o)
                                             : peer_mpi_lacks(o);
-  if (!why) return;
-  snprintf(p->why, sizeof p->why, "%s", why);
+  if (!why && p->kind == PEER_TORCH && strcmp(p->name, "nccl") == 0 && p->gpus < o->ranks)
+    snprintf(p->why, sizeof p->why, "NCCL needs a GPU for each of the %ld ranks, and PyTorch finds %d", o->ranks,
+             p->gpus);
+  else if (!why)
+    return;
+  else
+    snprintf(p->why, sizeof p->why, "%s", why);
   p->kind = PEER_NONE;
 }
 

@@ -126,7 +126,7 @@ static void show_line(const line *l) {
   show_range(&l->side[0]);
   show_range(&l->side[1]);
   printf(" %9.*f", l->side[0].median < 0.1 ? 4 : l->side[0].median < 10 ? 3 : 2, gained);
-  if (l->side[0].median > 0) printf(" %4.0f %%", 100 * gained / l->side[0].median);
+  if (l->side[0].median >= 1e-3) printf(" %4.0f %%", 100 * gained / l->side[0].median);
   printf("%s\n", overlap(l) ? "  within the spread" : "");
 }
 

@@ -28,6 +28,7 @@ typedef struct peer_place {
   const char *name;                           /* as in --compare */
   peer_kind kind;                             /* PEER_NONE: `why` says the reason */
   char launcher[PATH_MAX], library[PATH_MAX]; /* library: PEER_TORCH: the Python */
+  int gpus;                                   /* of nccl */
   char why[600];
 } peer_place;
 

@@ -138,6 +138,7 @@ static bool try_python(const known *k, const char *python, peer_place *p) {
   const char *at = strstr(text, "COUNT ");
   if (!at) return false;
   snprintf(p->library, sizeof p->library, "%s", python);
+  p->gpus = is_nccl ? atoi(at + 6) : 0;
   const int count = strncmp(at + 6, "True", 4) == 0 ? 1 : atoi(at + 6);
   if (is_nccl && count < 0)
     snprintf(p->why, sizeof p->why, "the PyTorch of %s was built without NCCL", python);

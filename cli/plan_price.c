@@ -114,6 +114,19 @@ static void print_json(const price_options *o, const tutti_offer *offers, int n,
   printf("]}\n");
 }
 
+static void print_csv(const tutti_offer *offers, int n, const tutti_offer *chosen) {
+  printf("plan,slices,chosen,possible,admissible,seconds,steps,rounds,messages,vectors,why\n");
+  for (int i = 0; i < n; i++) {
+    const tutti_offer *x = &offers[i];
+    printf("\"%s\",%d,%d,%d,%d,", x->name, x->slices, same(x, chosen), x->possible, x->admissible);
+    if (x->possible)
+      printf("%.9g,%d,%d,%d,%.6g,", x->seconds, x->steps, x->rounds, x->messages, x->vectors);
+    else
+      printf(",,,,,");
+    printf("\"%s\"\n", x->possible && x->admissible ? "" : x->why);
+  }
+}
+
 /* Open the prices; 0 or an exit status. */
 static int open_prices(const char *command, const price_options *o, tutti_prices **prices) {
   if (!tutti_prices_make(&o->q, prices)) return 0;
@@ -135,9 +148,12 @@ static int show_all(tutti_prices *prices, const price_options *o) {
   tutti_offer *offers = list(prices, o, &n);
   if (!offers) return CLI_FAILED;
   if (tutti_prices_chosen(prices, o->bytes, &chosen)) chosen.name = "";
-  if (!o->json && !offers[0].possible) /* the only plan asked for */
+  if (!o->json && !o->csv && !offers[0].possible) /* the only plan asked for */
     status = cli_fail(CLI_USAGE, "plan", "%s: %s", offers[0].name, offers[0].why);
-  if (!status) (o->json ? print_json : print_table)(o, offers, n, &chosen);
+  if (!status && o->csv)
+    print_csv(offers, n, &chosen);
+  else if (!status)
+    (o->json ? print_json : print_table)(o, offers, n, &chosen);
   free(offers);
   return status;
 }
@@ -194,6 +210,7 @@ static void print_figures(const price_options *o) {
 /* The explanation; with --all also the table, in JSON as members of one object. */
 static int explain_all(tutti_prices *prices, const price_options *o, const char *text) {
   const bool both = o->all && o->json;
+  if (o->csv) return show_all(prices, o);
   printf("%s%s", both ? "{\"explained\": " : "", text);
   print_figures(o);
   if (!o->all) return 0;

@@ -165,8 +165,9 @@ static int read_one(const char *command, int c, char **argv, price_options *o) {
     case ALL: o->all = true; return 0;
     case FORMAT: {
       cli_form form = CLI_TEXT;
-      const int status = cli_format(command, optarg, false, &form);
+      const int status = cli_format(command, optarg, true, &form);
       o->json = form == CLI_JSON;
+      o->csv = form == CLI_CSV;
       return status;
     }
     default: return cli_bad_option(command, c, argv, long_options);

@@ -11,7 +11,7 @@ typedef struct price_options {
   uint64_t bytes;
   char *figures; /* of --profile and --network, concatenated: free it */
   const char *plot;
-  bool json, profile; /* profile: a file was given */
+  bool json, csv, profile; /* csv: the table of all candidates; profile: a file was given */
   bool all;           /* explain: the table of all candidates, too */
   bool here;          /* no machine was named: use this one */
   const char *topology;
@@ -42,7 +42,7 @@ typedef struct price_options {
   "      --code CODE        as TUTTI_CODE: 'error=1e-2', lossless: messages between\n"           \
   "                         hosts take fewer bytes (docs/lighter.md)\n"                          \
   "      --algo PLANS       as TUTTI_ALGO: 'ring:64k-', '^tree'\n"                               \
-  "      --format F         text (default) or json\n"
+  "      --format F         text (default), json, or csv: the table of all candidates\n"
 
 /* 0, or an exit status after a complaint. Free with price_options_free. */
 int price_options_read(const char *command, int argc, char **argv, price_options *o);

@@ -67,6 +67,9 @@ for r in d["rows"]:
         s = r[side]
         assert s["wrong"] == 0 and 0 < s["us_min"] <= s["us_median"] <= s["us_max"] and s["us_p99"] is None, s
 END
+job bench -n 2 -e 1K $quick --format csv
+ok "--format csv: a line per size and side, and nothing else" all "status 0" quiet '[ "$(wc -l <"$work/out")" = 11 ]' \
+  "has '^bytes,count,side,'" "has '^1024,256,in,[0-9.]+,'"
 if command -v gnuplot >/dev/null; then
   for kind in svg png; do
     job bench -n 2 -e 1K $quick --plot "$work/a.$kind"

@@ -194,6 +194,29 @@ job explain -n 8 --size 64k --algo 'ring:32k-' --network $cluster
 ok "explain: a wish" all "status 0" "has ': fold\(ring\), as asked for$'"
 job explain -n 8 --size 64k --algo '^fold;^bruck;^rabenseifner;^halving-doubling' --network $cluster
 ok "explain: ruled out" all "status 0" "has 'fold\(halving\): it is ruled out by name'"
+job explain -n 8 --size 64k --network $cluster --all
+ok "explain --all: the explanation, then the table of plan price" all "status 0" quiet "has '^allreduce of 64 KiB on 8 ranks: '" \
+  '[ "$(sed -n "/, predicted$/,\$p" "$work/out")" = "$("$TUTTI" plan price all -n 8 --size 64k --network $cluster)" ]'
+job explain -n 8 --size 64k --network $cluster --all --format json
+ok "... as JSON, both in one object" $python -c 'import json, sys
+d = json.load(open(sys.argv[1]))
+assert d["all"]["chosen"] and len(d["all"]["plans"]) > 20 and d["explained"]' "$work/out"
+job explain -n 8 --size 64k --network $cluster --format csv
+ok "... as CSV: a line per plan, one is chosen" $python -c 'import csv, sys
+rows = list(csv.DictReader(open(sys.argv[1])))
+assert len(rows) > 20 and sum(r["chosen"] == "1" for r in rows) == 1 and all(None not in r for r in rows)' "$work/out"
+job help model
+ok "help model" all "status 0" quiet "has '^  alpha=30us '" "has '^--levels LEVELS'"
+job explain -n alpha=30us --size 8
+ok "-n with parameters of a network: a hint" all "status 2" one_line "says 'go to --network'"
+job explain -n 4 --size 8 --topo node:2
+ok "--topo: a hint" all "status 2" one_line "says '.--topo. is no option; use --levels'"
+job explain -n 4 --size 8 --topology=torus:2x2
+ok "--topology: a hint" all "status 2" one_line "says 'use --network'"
+job explain -n 4 --size 8 --network torus:2x2 --network gamma=1e-9
+ok "a name and parameters" all "status 0" quiet
+job explain -n 4 --size 8 --network torus:2x2 --network torus:4
+ok "two names" all "status 2" one_line "says 'has two names'"
 job explain -n 8 --size 8 --network $cluster --format json
 ok "explain --format json" $python - "$work/out" <<'END'
 import json, sys

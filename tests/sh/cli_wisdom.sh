@@ -30,6 +30,12 @@ wait_job
 ok "entries that another job wrote during the run stay, and so do the file's permissions" all 'status 0' quiet \
   'is "$(grep -c "^on" "$work/two.txt")" 3' 'is "$(stat -c %a "$work/two.txt")" 666' \
   'is "$(grep -c " 2026-01-02T" "$work/two.txt")" 1' 'is "$(entries "$work/two.txt")" "$(($(entries "$w") + 4))"' tidy
+job wisdom -P 2
+ok "the old command: a hint" all 'status 2' one_line "says 'is .tutti tune --wisdom.; its -w is -o, and its -P is -n'"
+job tune --wisdom -P 2
+ok "the old options: a hint" all 'status 2' one_line "says '.-P. is no option; use -n N'"
+job tune --wisdom -n 2 -w "$w"
+ok "... -w" all 'status 2' one_line "says '.-w. is no option; use -o FILE'"
 job tune --wisdom -n 2 -b 256M -e 256M
 ok "long vectors are not measured, and the report says so" all 'status 0' \
   'grep -q "not measured: it is longer than 64 MiB" "$work/out"'
