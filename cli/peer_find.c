@@ -185,13 +185,25 @@ static int unknown(const char *name, size_t length) {
       word, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
+/* oneCCL is not measured: say which part is missing. Its C++ interface can only be compiled against. */
+static void look_at_oneccl(const known *k, const char *given, peer_place *p) {
+  const char *venv = given ? given : getenv("VIRTUAL_ENV");
+  static const char through[] = "oneCCL sums between CPUs through Intel MPI: --compare intelmpi";
+  snprintf(p->library, sizeof p->library, "%s%slibccl.so.1", venv ? venv : "", venv ? "/lib/" : "");
+  if (dlopen(p->library, RTLD_LAZY | RTLD_LOCAL))
+    snprintf(p->why, sizeof p->why,
+             "%.200s has a C++ interface only, which this command cannot call. %s", p->library,
+             through);
+  else if (venv && access(p->library, R_OK) == 0)
+    snprintf(p->why, sizeof p->why, "it cannot be loaded: %.250s. %s", dlerror(), through);
+  else
+    snprintf(p->why, sizeof p->why, "not found. To get it: %s. %s", k->get, through);
+}
+
 static void look(const known *k, const char *given, peer_place *p) {
   *p = (peer_place){.name = k->name, .kind = PEER_NONE};
   if (k->kind == PEER_NONE) {
-    snprintf(p->why, sizeof p->why,
-             "oneCCL has no C interface that this command could call; its sums between CPUs are "
-             "those of Intel MPI: "
-             "--compare intelmpi");
+    look_at_oneccl(k, given, p);
     return;
   }
   const bool found = k->kind == PEER_TORCH ? find_torch(k, given, p) : find_mpi(k, given, p);

@@ -40,7 +40,7 @@ mkdir -p "$work/none/bin" "$work/fake/bin" "$work/fake/lib"
 rc=0
 timeout 60 env PATH=/nowhere HOME="$work" "$TUTTI" bench --compare openmpi,mpich,intelmpi,oneccl >"$work/out" 2>"$work/err" || rc=$?
 ok "not installed: a line for each that says how to get it" all "status 125" "has '^# openmpi: not found. To get it: apt install'" \
-  "has '^# mpich: not found'" "has '^# intelmpi: not found.*impi-rt'" "has '^# oneccl: .*intelmpi'" "says 'none of these libraries'" one_line
+  "has '^# mpich: not found'" "has '^# intelmpi: not found.*impi-rt'" "has '^# oneccl: not found.*intelmpi'" "says 'none of these libraries'" one_line
 job bench --compare "mpich=$work/none"
 ok "not in the folder that is named" all "status 125" "has 'none has no mpich'"
 printf '#!/bin/sh\n[ "$1" = --version ] && { echo "mpirun (Open MPI) 5.0.1"; exit 0; }\necho "no slots today"\nexit 3\n' >"$work/fake/bin/mpirun"
