@@ -14,7 +14,7 @@ const char bench_usage[] =
     "       tutti bench --compare openmpi,mpich,... -n N [options]\n"
     "\n"
     "Times a collective at several sizes, out of place and in place, and checks its\n"
-    "results. Options and columns are those of nccl-tests.\n"
+    "results. The columns, and most options, are those of nccl-tests.\n"
     "\n"
     "  -b, --minbytes SIZE   first size: 4 (default), 16K, 64M, 1G\n"
     "  -e, --maxbytes SIZE   last size (64M)\n"
