@@ -1,5 +1,5 @@
 /* cmd_plan.c - `tutti plan`: schedules for people. Lists them, shows one, draws one, checks one (tutti's own or one in a
- * file) with the prover, writes one into a file, runs one.
+ * file) with the prover, writes one into a file, reads one of MSCCL, runs one.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <stdio.h>
@@ -17,6 +17,7 @@ static const char usage[] =
     "       tutti plan check ALGORITHM -n N | FILE | -\n"
     "       tutti plan draw ALGORITHM -n N | FILE | -   [-o PICTURE] [-w COLUMNS]\n"
     "       tutti plan export ALGORITHM -n N            [-o FILE]\n"
+    "       tutti plan import FILE.xml                  [-o FILE]\n"
     "       tutti plan run ALGORITHM -n N [options of `tutti bench`]\n"
     "       tutti plan price ALGORITHM|all -n N --size SIZE ... (tutti plan price --help)\n"
     "\n"
@@ -39,8 +40,9 @@ static const char usage[] =
     "      --plain, --color   draw in ASCII; draw in colours even without a terminal\n"
     "\n"
     "check exits with 0 if the schedule is proven, 1 if it is refused. export writes the text\n"
-    "that show, check and draw read. run times the algorithm on N ranks, and checks its\n"
-    "results; --algo of `tutti bench` also takes ranges of sizes.\n";
+    "that show, check and draw read. import makes it of the XML file of an algorithm of MSCCL\n"
+    "(allreduce, allgather, reduce_scatter), if it can be proven. run times an algorithm on N\n"
+    "ranks and checks its results; --algo of `tutti bench` also takes ranges of sizes.\n";
 
 enum { ROOT = 256, PLAIN, COLOR, LEVELS, FORMAT };
 static const struct option long_options[] = {
@@ -172,17 +174,38 @@ static int show(const char *what, const plan_options *o) {
   return status ? status : fflush(stdout) ? CLI_FAILED : 0;
 }
 
+static int write_text(const char *text, const plan_options *o) {
+  FILE *f = o->out ? fopen(o->out, "we") : stdout;
+  bool bad = !f || fputs(text, f) < 0;
+  if (f) bad = (f == stdout ? fflush(f) : fclose(f)) || bad;
+  if (!bad) return 0;
+  return cli_fail(CLI_FAILED, "plan", "cannot write '%s': %s", o->out ? o->out : "stdout",
+                  strerror(errno));
+}
+
 /* Write the schedules as text. */
 static int export(const char *what, const plan_options *o) {
   char *text = schedules(what, o);
   if (!text) return CLI_USAGE;
-  FILE *f = o->out ? fopen(o->out, "we") : stdout;
-  bool bad = !f || fputs(text, f) < 0;
-  if (f) bad = (f == stdout ? fflush(f) : fclose(f)) || bad;
+  const int status = write_text(text, o);
   free(text);
-  return bad ? cli_fail(CLI_FAILED, "plan", "cannot write '%s': %s", o->out ? o->out : "stdout",
-                        strerror(errno))
-             : 0;
+  return status;
+}
+
+/* Convert an algorithm of MSCCL, prove it, and write it as text. */
+static int import(const char *what, const plan_options *o) {
+  char *xml = read_all(what), *text = xml ? plan_import(what, xml) : NULL;
+  tutti_report r = {.size = sizeof r};
+  free(xml);
+  if (!text) return CLI_USAGE;
+  int status = 0;
+  if (tutti_schedule_check(text, &r))
+    status = cli_fail(CLI_USAGE, "plan", "%s: %s", what, tutti_error());
+  else if (!r.proven)
+    status = cli_fail(1, "plan", "%s: refused: %s", what, r.witness);
+  if (!status) status = write_text(text, o);
+  free(text);
+  return status;
 }
 
 /* `tutti bench --algo ALGORITHM`, with the other words as they are. */
@@ -248,12 +271,12 @@ static int draw(const char *what, const plan_options *o) {
 }
 
 static int run(int argc, char **argv) {
-  static const char *const verbs[] = {"list",   "show",  "check", "draw",
-                                      "export", "price", "run",   NULL};
+  static const char *const verbs[] = {"list",   "show",  "check", "draw", "export",
+                                      "import", "price", "run",   NULL};
   plan_options o = {.coll = TUTTI_ALLREDUCE, .rank = -1};
   if (argc < 2)
     return cli_fail(CLI_USAGE, "plan",
-                    "list, show, check, draw, export, run or price? see `tutti help plan`");
+                    "list, show, check, draw, export, import, run or price? see `tutti help plan`");
   const char *verb = argv[1];
   if (strcmp(verb, "price") == 0) {
     for (int i = 2; i < argc; i++)
@@ -280,7 +303,8 @@ static int run(int argc, char **argv) {
                     verb);
   if (which == 1) return show(what, &o);
   if (which == 2) return check(what, &o);
-  return which == 3 ? draw(what, &o) : export(what, &o);
+  if (which == 3) return draw(what, &o);
+  return which == 4 ? export(what, &o) : import(what, &o);
 }
 
 const cli_command cmd_plan = {"plan", "list, show, prove, draw, export and run schedules", usage,

@@ -43,7 +43,7 @@ _tutti() {
   if [ -z "$words" ]; then
     case $command:$COMP_CWORD:$before in
       help:2:*) words="$(_tutti_commands) variables model" ;;
-      plan:2:*) words="list show check draw export run price" ;;
+      plan:2:*) words="list show check draw export import run price" ;;
       plan:3:list) words=$(_tutti_options plan) ;;
       plan:3:*) words="$(_tutti_algorithms) all" ;;
       *)

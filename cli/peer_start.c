@@ -171,7 +171,8 @@ static void run_ranks(peer_memory *m, peer_place *p, int fd, int done, int all) 
   struct sigaction act = {.sa_handler = stop}, before[2];
   const int log = memfd_create("tutti-compare-log", MFD_CLOEXEC);
   bool late = false;
-  sigaction(SIGINT, &act, &before[0]);
+  sigaction(SIGINT, NULL, &before[0]);
+  if (before[0].sa_handler != SIG_IGN) sigaction(SIGINT, &act, NULL);
   sigaction(SIGTERM, &act, &before[1]);
   const pid_t child = start(m, p, fd, log);
   const bool good = child > 0 && wait_for(m, child, done, all, &late);
@@ -180,6 +181,7 @@ static void run_ranks(peer_memory *m, peer_place *p, int fd, int done, int all) 
   if (stopped) {
     bench_progress(0, 0, 0);
     raise(stopped);
+    _exit(128 + stopped);
   }
   if (!good && *m->failure) {
     snprintf(p->why, sizeof p->why, "%s", m->failure);

@@ -89,6 +89,58 @@ job plan check "$work/exported.txt"
 ok "... which check reads" all "status 0" "has ': proven$'"
 job plan export 'fold(ring)' -n 3 -o "$work/no/file"
 ok "... or says why it cannot" all "status 125" one_line "says 'cannot write .*No such file'"
+
+# ---- import: an algorithm of MSCCL, a ring with P chunks, of which one can be sent through scratch ----
+ring() { # P COLLECTIVE [SED]: writes x.xml, changed by SED
+  $python - "$1" "$2" <<'END' | sed -e "${3:-}" >"$work/x.xml"
+import sys
+P, coll = int(sys.argv[1]), sys.argv[2]
+print('<algo name="a ring" nchunksperloop="%d" nchannels="1" proto="Simple" ngpus="%d" coll="%s" inplace="1">' % (P, P, coll))
+for r in range(P):
+    print('  <gpu id="%d" i_chunks="%d" o_chunks="0" s_chunks="2">\n    <tb id="0" send="%d" recv="%d" chan="0">' % (r, P, (r + 1) % P, (r - 1) % P))
+    steps = [("s", r)] + [("rrcs", r - k) for k in range(1, P)] + [("rcs", r - k) for k in range(P - 2)] + [("r", r + 2)]
+    for i, (kind, c) in enumerate(steps):
+        print('      <step s="%d" type="%s" srcbuf="i" srcoff="%d" dstbuf="i" dstoff="%d" cnt="1" depid="-1" deps="-1" hasdep="0"/>' % (i, kind, c % P, c % P))
+    print('    </tb>\n  </gpu>')
+print('</algo>')
+END
+}
+for P in 2 3 8; do
+  ring $P allreduce
+  job plan import "$work/x.xml" -o "$work/imported.txt"
+  ok "import of a ring of $P" all "status 0" quiet '[ ! -s "$work/out" ]'
+  job plan check "$work/imported.txt"
+  ok "... is proven, with a ring's numbers" all "status 0" "has ': proven$'" "has 'sends $((2 * (P - 1))) messages, $((2 * (P - 1))) of $P blocks'"
+done
+# A thread block that receives into scratch, and another one that waits for it and reduces.
+cat >"$work/x.xml" <<'END'
+<?xml version="1.0"?><!-- two ranks -->
+<algo name="s" ngpus="2" coll="allreduce" inplace="1">
+<gpu id="0" i_chunks="2" o_chunks="0" s_chunks="1"><tb id="0" send="1" recv="1" chan="0">
+<step s="0" type="s" srcbuf="i" srcoff="0" dstbuf="s" dstoff="0" cnt="2" depid="-1" deps="-1" hasdep="0"/>
+<step s="1" type="r" srcbuf="i" srcoff="-1" dstbuf="s" dstoff="0" cnt="2" depid="-1" deps="-1" hasdep="1"/></tb>
+<tb id="1" send="-1" recv="-1" chan="0"><step s="0" type="nop" srcbuf="i" srcoff="-1" dstbuf="i" dstoff="-1" cnt="0" depid="0" deps="1" hasdep="0"/>
+<step s="1" type="re" srcbuf="s" srcoff="0" dstbuf="i" dstoff="0" cnt="2" depid="-1" deps="-1" hasdep="0"/></tb></gpu>
+<gpu id="1" i_chunks="2" o_chunks="0" s_chunks="1"><tb id="0" send="0" recv="0" chan="0">
+<step s="0" type="s" srcbuf="i" srcoff="0" dstbuf="s" dstoff="0" cnt="2" depid="-1" deps="-1" hasdep="0"/>
+<step s="1" type="r" srcbuf="i" srcoff="-1" dstbuf="s" dstoff="0" cnt="2" depid="-1" deps="-1" hasdep="1"/></tb>
+<tb id="1" send="-1" recv="-1" chan="0"><step s="0" type="nop" srcbuf="i" srcoff="-1" dstbuf="i" dstoff="-1" cnt="0" depid="0" deps="1" hasdep="0"/>
+<step s="1" type="re" srcbuf="s" srcoff="0" dstbuf="i" dstoff="0" cnt="2" depid="-1" deps="-1" hasdep="0"/></tb></gpu></algo>
+END
+job plan import "$work/x.xml"
+ok "import of scratch, dependences and several chunks" all "status 0" quiet "has 'reduce dst.0. = dst.0. op tmp.[0-9]+. last$'"
+not_imported() { # NAME STATUS WORDS P COLLECTIVE [SED]
+  ring "$4" "$5" "${6:-}"
+  job plan import "$work/x.xml"
+  ok "import, $1" all "status $2" one_line "says '$3'" '[ ! -s "$work/out" ]'
+}
+not_imported "a wrong sum" 1 'refused: rank' 3 allreduce '0,/"rrcs"/s//"rcs"/'
+not_imported "a deadlock" 2 'it deadlocks' 3 allreduce '0,/type="s"/s//type="nop"/'
+not_imported "a chunk that there is not" 2 'outside of its buffer' 3 allreduce 's/srcoff="2"/srcoff="9"/'
+not_imported "another collective" 2 'takes allreduce, allgather and reduce_scatter, not alltoall' 3 alltoall
+not_imported "an unknown step" 2 'x.xml, line 4: expected a type' 3 allreduce 's/type="s"/type="z"/'
+not_imported "no number" 2 'line 2: expected id="N", from 0 to 2' 3 allreduce 's/gpu id="0"/gpu id="9"/'
+not_imported "something else" 2 'is this an algorithm of MSCCL' 3 allreduce 's/algo/html/'
 job plan run 'fold(ring)' -n 2 -b 64 -e 64 --iters 2 --repeats 1 -w 1
 ok "run times an algorithm" all "status 0" quiet "has ' fold\\(ring\\)$'" "has 'Out of bounds values : 0 OK'"
 job plan run "$work/exported.txt" -n 3
@@ -154,7 +206,7 @@ while IFS=$tab read -r sentence arguments; do
   eval "job plan $arguments"
   ok "plan $arguments: refused" all "status 2" one_line "says \"$sentence\""
 done <<END
-list, show, check, draw, export, run or price\\?${tab}
+list, show, check, draw, export, import, run or price\\?${tab}
 no 'plan drwa'; did you mean 'draw'\\?${tab}drwa
 draw needs an algorithm or a file${tab}draw
 say for how many ranks: -n N${tab}draw doubling
