@@ -39,7 +39,7 @@ LONG = (0, 16, 29)  # of 40: a minute, to detect growth
 SETTINGS = ({"TUTTI_COPIES": "private"}, {"TUTTI_COPIES": "none"}, {"TUTTI_COPIES": "all"}, {"TUTTI_ENGINE": "generic"},
             {"TUTTI_PROGRESS_THREAD": "1"}, {"TUTTI_CONTRACT": "any"}, {"TUTTI_CONTRACT": "run"},
             {"TUTTI_CONTRACT": "exact"}, {"TUTTI_VERIFY": "1"}, {"TUTTI_SLICES": "3"},
-            {"TUTTI_MEASURE": "1", "TUTTI_WISDOM": "tune", "--wisdom"}, {"TUTTI_TRACE": "trace.json", "TUTTI_TRACE_EVENTS": "64"})
+            {"TUTTI_MEASURE": "1", "TUTTI_WISDOM": "wisdom"}, {"TUTTI_TRACE": "trace.json", "TUTTI_TRACE_EVENTS": "64"})
 CYCLES = 40  # of one rank, that take about a second
 # The nodes of the ranks: all on one, each on its own, some together.
 NODES = ({}, {"TUTTI_NODES": "0,1,2,3,4,5,6,7"}, {"TUTTI_NODES": "0,0,1"}, {"TUTTI_NODES": "0,1,1,0,2"},

@@ -42,7 +42,7 @@ def bench(build, ranks, plan, kind, first, last, factor):
             "5",
             "--budget",
             "0.003",
-            "--format", "json",
+            "--format", "json", "-o",
             out.name,
         ]
         done = subprocess.run(words, env=env, capture_output=True, text=True)
