@@ -39,6 +39,7 @@ typedef enum peer_state { PEER_NEAR, PEER_FAR, PEER_SHARED, PEER_STATES, PEER_MO
 typedef struct peer_row {
   size_t bytes, count;
   int rounds;
+  long calls[PEER_SIDES];                  /* in a time slice */
   int64_t wrong;                           /* elements, of the other library; -1: not checked */
   double seconds[PEER_SIDES][PEER_ROUNDS]; /* of the slowest rank */
   double line[2][PEER_ROUNDS];             /* a cache line there and back, before and after; s */

@@ -38,7 +38,8 @@ static void json_row(FILE *f, const peer_memory *m, const peer_row *row) {
             comma, states[s], c.rounds, 1e6 * c.tutti, 1e6 * c.seconds, c.ratio, c.least, c.most);
     comma = ", ";
   }
-  fprintf(f, "}");
+  fprintf(f, "}, \"tutti_calls\": %ld, \"calls\": %ld", row->calls[PEER_TUTTI],
+          row->calls[PEER_OTHER]);
   json_rounds(f, "tutti_rounds_us", row->seconds[PEER_TUTTI], row->rounds);
   json_rounds(f, "rounds_us", row->seconds[PEER_OTHER], row->rounds);
   json_rounds(f, "line_before_us", row->line[0], row->rounds);

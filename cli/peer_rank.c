@@ -22,7 +22,7 @@
 #include "touch.h"
 #include "tutti_create.h"
 
-enum { LEAST_CALLS = 3, MOST_CALLS = 20000, SETTLE = 8, TRIAL = 24 };
+enum { LEAST_CALLS = 3, MOST_CALLS = 20000, SETTLE = 12, TRIAL = 24 };
 
 /* A rank: tutti's job, and the other library with the same numbers. */
 typedef struct rank_state {
@@ -66,16 +66,16 @@ static long fit(double budget, double once) {
   return n < LEAST_CALLS ? LEAST_CALLS : n > MOST_CALLS ? MOST_CALLS : (long)n;
 }
 
-/* The calls of a slice. First calls are slow; trials are repeated until one does not improve much. */
+/* The calls of a slice. First calls are slow, and other programs disturb some trials: trials are repeated until none of three
+ * is much faster, and the fastest counts, so that the slices of both sides take equally long. */
 static long settle(rank_state *r, int side, const bench_call *c) {
   if (r->o.iterations) return r->o.iterations;
   double once = peer_slowest(&r->sync, slice(r, side, c, LEAST_CALLS, true));
-  for (int k = 0; k < SETTLE; k++) {
+  for (int k = 0, same = 0; k < SETTLE && same < 3; k++) {
     const long n = fit(r->o.budget, once), trial = n < TRIAL && once * TRIAL < 1 ? TRIAL : n;
     const double again = peer_slowest(&r->sync, slice(r, side, c, trial, true));
-    const bool settled = again > once / 1.5;
-    once = again;
-    if (settled) break;
+    same = again > once / 1.5 ? same + 1 : 0;
+    if (again < once) once = again;
   }
   return fit(r->o.budget, once);
 }
@@ -108,6 +108,7 @@ static void begin_side(rank_state *r, int side, peer_row *row, side_call *s) {
   memset(s->m.a, 0, row->bytes);
   memset(s->m.b, 0, row->bytes);
   s->calls = settle(r, side, &s->call);
+  if (r->sync.rank == 0) row->calls[side] = s->calls;
 }
 
 /* The rounds of the state that has most of them. */

@@ -131,7 +131,8 @@ static void show_distance(peer_memory *const *all, int n, peer_state state) {
     }
   printf("#\n# %s", peer_state_text[state]);
   if (state != PEER_SHARED)
-    printf(": a cache line goes there and back in %.0f to %.0f ns", 1e9 * least, 1e9 * most);
+    printf(": a cache line goes %s and back in %.0f to %.0f ns",
+           all[0]->ranks > 2 ? "from rank 0 to rank 1" : "there", 1e9 * least, 1e9 * most);
   printf("; %d rounds\n", rounds);
 }
 
