@@ -1,19 +1,20 @@
-/* exact_sums.c - the cost of exact sums: an allreduce under the contract `exact` compared with one under `same`,
- * measured alternately so that other load affects both equally.
+/* exact_sums.c - the cost of reproducible sums: an allreduce under the contract `exact` or `element` compared with one under
+ * `same`, measured alternately so that other load affects both equally.
  *
- *   tutti run -n P exact_sums [SECONDS]   a line for each type, spread and size: medians;
- *                                         CPU time on one rank, wall time on several
+ *   tutti run -n P exact_sums [SECONDS [element [LAST]]]   a line for each type, spread and size: medians of 15;
+ *                                                          CPU time on one rank, wall time on several
  *
  * Spread     the number of powers of two that the exponents of the numbers span. It determines how many
  *            integers represent a number.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
+#include <string.h>
 #include <tutti.h>
 #include <tutti_plan.h>
 
 #include "timing.h"
 
-enum { REPEATS = 7 };
+enum { REPEATS = 15, LARGEST = 64 << 20 };
 
 static int failed(void) {
   fprintf(stderr, "exact_sums: %s\n", tutti_error());
@@ -69,30 +70,38 @@ static void fill(void *x, size_t n, tutti_type type, int spread, int rank) {
 
 int main(int argc, char **argv) {
   static const int spreads[] = {8, 100};
-  static const size_t sizes[] = {64, 4096, 65536, 1 << 20};
+  static const size_t of_exact[] = {64, 4096, 65536, 1 << 20},
+                      of_element[] = {4, 256, 4096, 65536, 1 << 20, 16 << 20, LARGEST};
+  const int element = argc > 2 && strcmp(argv[2], "element") == 0;
+  const size_t *sizes = element ? of_element : of_exact;
+  const size_t nsizes =
+      element ? sizeof of_element / sizeof *sizes : sizeof of_exact / sizeof *sizes;
   const double budget = argc > 1 ? strtod(argv[1], NULL) : 0.2;
+  const size_t last = argc > 3 ? strtoul(argv[3], NULL, 10) : LARGEST; /* bytes */
   tutti_comm *comms[2];
   double us[2];
   if (tutti_comm_from_env(&comms[0]) || tutti_comm_dup(comms[0], &comms[1]) ||
       tutti_comm_configure(comms[1], &(tutti_config){.size = sizeof(tutti_config),
-                                                     .contract = TUTTI_CONTRACT_EXACT}))
+                                                     .contract = element ? TUTTI_CONTRACT_ELEMENT
+                                                                         : TUTTI_CONTRACT_EXACT}))
     return failed();
   const int rank = tutti_comm_rank(comms[0]);
-  void *x = calloc(1, 1 << 20), *y = calloc(1, 1 << 20);
+  void *x = calloc(1, LARGEST), *y = calloc(1, LARGEST);
   if (!x || !y) return 1;
   if (rank == 0)
     printf("%d ranks; us%s\n%-8s %7s %9s %10s %10s %7s %10s\n", tutti_comm_size(comms[0]),
            tutti_comm_size(comms[0]) == 1 ? " of processor time" : "", "type", "spread", "bytes",
-           "same", "exact", "times", "ns/number");
+           "same", element ? "element" : "exact", "times", "ns/number");
   for (int t = 0; t < 2; t++)
-    for (size_t s = 0; s < sizeof spreads / sizeof *spreads; s++)
-      for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    for (size_t s = 0; s < (element ? 1 : sizeof spreads / sizeof *spreads); s++)
+      for (size_t i = 0; i < nsizes; i++) {
         const tutti_type type = t ? TUTTI_DOUBLE : TUTTI_FLOAT;
         const size_t n = sizes[i] / tutti_type_size(type);
+        if (n == 0 || sizes[i] > last) continue;
         fill(x, n, type, spreads[s], rank);
         if (measure(comms, x, y, n, type, budget, us)) return failed();
         if (rank == 0)
-          printf("%-8s %7d %9zu %10.1f %10.1f %7.1f %10.1f\n", tutti_type_name(type), spreads[s],
+          printf("%-8s %7d %9zu %10.1f %10.1f %7.2f %10.1f\n", tutti_type_name(type), spreads[s],
                  sizes[i], 1e6 * us[0], 1e6 * us[1], us[1] / us[0], 1e9 * us[1] / (double)n);
         fflush(stdout);
       }

@@ -239,7 +239,9 @@ static void say_verdict(const tutti_report *r, const char *what) {
       r->steps, r->messages, (long long)r->sent_blocks, r->blocks, (long long)r->reduced,
       (long long)r->copied, r->scratch_blocks);
   printf("  %s; %s; %s\n", r->rank_order ? "keeps the ranks' order" : "needs an op that commutes",
-         r->same_grouping ? "the same grouping on all ranks" : "grouped differently on some ranks",
+         r->element         ? "each sum in one step, in rank order"
+         : r->same_grouping ? "the same grouping on all ranks"
+                            : "grouped differently on some ranks",
          r->transitive ? "every rank does the same, shifted" : "ranks differ");
 }
 

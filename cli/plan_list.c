@@ -22,12 +22,14 @@ void plan_json_report(const tutti_report *r) {
     return;
   }
   printf(
-      ", \"rank_order\": %s, \"same_grouping\": %s, \"transitive\": %s, \"blocks\": %d, "
+      ", \"rank_order\": %s, \"same_grouping\": %s, \"element\": %s, \"transitive\": %s, "
+      "\"blocks\": %d, "
       "\"rounds\": %d, \"messages\": %d, \"sent_blocks\": %lld, \"reduced\": %lld, "
       "\"copied\": %lld, \"scratch_blocks\": %d",
       r->rank_order ? "true" : "false", r->same_grouping ? "true" : "false",
-      r->transitive ? "true" : "false", r->blocks, r->steps, r->messages, (long long)r->sent_blocks,
-      (long long)r->reduced, (long long)r->copied, r->scratch_blocks);
+      r->element ? "true" : "false", r->transitive ? "true" : "false", r->blocks, r->steps,
+      r->messages, (long long)r->sent_blocks, (long long)r->reduced, (long long)r->copied,
+      r->scratch_blocks);
 }
 
 /* The reason in the last error: the text after "... on 7 ranks: ". */

@@ -97,13 +97,15 @@ static int read_contract(const char *command, price_options *o) {
   static const char *const words[] = {[TUTTI_CONTRACT_SAME] = "same",
                                       [TUTTI_CONTRACT_ANY] = "any",
                                       [TUTTI_CONTRACT_RUN] = "run",
+                                      [TUTTI_CONTRACT_ELEMENT] = "element",
                                       [TUTTI_CONTRACT_EXACT] = "exact"};
   for (int i = TUTTI_CONTRACT_SAME; i <= TUTTI_CONTRACT_EXACT; i++) {
     if (strcmp(optarg, words[i]) != 0) continue;
     o->q.contract = (tutti_contract)i;
     return 0;
   }
-  return cli_fail(CLI_USAGE, command, "--contract is same, any, run or exact, not '%s'", optarg);
+  return cli_fail(CLI_USAGE, command, "--contract is same, any, run, element or exact, not '%s'",
+                  optarg);
 }
 
 static int read_count(const char *command, int c, price_options *o) {

@@ -110,7 +110,14 @@ static void example_counts(tutti_comm *comm) {
   check(mine[me] == P, "the last element of this rank's block");
   CHECK(tutti_allgatherv(comm, mine, all, counts, TUTTI_INT32));
   check(all[n - 1] == P, "the last element of all");
-  free(all), free(mine), free(counts);
+  CHECK(tutti_scatterv(comm, all, mine, counts, TUTTI_INT32, 0)); /* rank 0's blocks */
+  CHECK(tutti_gatherv(comm, mine, all, counts, TUTTI_INT32, 0));  /* and back */
+  size_t *from = calloc((size_t)P, sizeof *from); /* rank r sends r + 1 elements to each rank */
+  for (int r = 0; r < P; r++) from[r] = (size_t)r + 1, counts[r] = (size_t)me + 1;
+  int *sent = calloc((size_t)P * ((size_t)me + 1), sizeof *sent);
+  CHECK(tutti_alltoallv(comm, sent, counts, all, from, TUTTI_INT32));
+  check(all[n - 1] == 0, "the last element of the last rank");
+  free(sent), free(from), free(all), free(mine), free(counts);
 }
 
 static void example_rooted(tutti_comm *comm) {
@@ -176,6 +183,11 @@ static void example_mem_alloc(tutti_comm *comm) {
       tutti_mem_alloc(comm, n * sizeof(float), &x)); /* peers on this machine read it where it is */
   CHECK(tutti_allreduce(comm, x, x, n, TUTTI_FLOAT, TUTTI_SUM));
   CHECK(tutti_mem_free(comm, x));
+  float *own = calloc(n, sizeof *own); /* memory of the program, which peers read in place, too */
+  CHECK(tutti_comm_register(comm, own, n * sizeof *own));
+  CHECK(tutti_allreduce(comm, own, own, n, TUTTI_FLOAT, TUTTI_SUM));
+  CHECK(tutti_comm_deregister(comm, own));
+  free(own);
 }
 
 static void example_split(tutti_comm *comm) {
@@ -263,7 +275,7 @@ static void example_call_init(tutti_comm *comm) {
   CHECK(tutti_request_free(&request));
 }
 
-enum { N = 3, RANKS = 64, FORMS = 13 };
+enum { N = 3, RANKS = 64, FORMS = 16 };
 static float in[RANKS * N],
     out[FORMS][RANKS * N]; /* of up to RANKS ranks; each request has separate buffers */
 static size_t counts[RANKS];
@@ -284,6 +296,9 @@ static void example_every_start(tutti_comm *comm) {
   CHECK(tutti_gather_start(comm, in, out[9], N, TUTTI_FLOAT, 0, next++));
   CHECK(tutti_scatter_start(comm, in, out[10], N, TUTTI_FLOAT, 0, next++));
   CHECK(tutti_alltoall_start(comm, in, out[11], N, TUTTI_FLOAT, next++));
+  CHECK(tutti_gatherv_start(comm, in, out[12], counts, TUTTI_FLOAT, 0, next++));
+  CHECK(tutti_scatterv_start(comm, in, out[13], counts, TUTTI_FLOAT, 0, next++));
+  CHECK(tutti_alltoallv_start(comm, in, counts, out[14], counts, TUTTI_FLOAT, next++));
   CHECK(tutti_barrier_start(comm, next++));
   CHECK(tutti_wait_any(FORMS, r, &first)); /* one of them; its handle is NULL now */
   check(first < FORMS && !r[first], "one has completed");

@@ -171,6 +171,14 @@ TUTTI_API tutti_status tutti_finalize(void);
 TUTTI_API tutti_status tutti_mem_alloc(tutti_comm *comm, size_t bytes, void **memory);
 TUTTI_API tutti_status tutti_mem_free(tutti_comm *comm, void *memory); /* free `memory` of tutti_mem_alloc; NULL is legal */
 
+/** Let peers on this machine map `bytes` of the caller's private memory, such as malloc's, so that collectives need not copy it
+ *  first; what it holds stays. Whole pages are registered: no other thread may write to them during these two calls, and neither a
+ *  device nor a network card may use them. Call tutti_comm_deregister before the memory is freed. Local; takes as much shared
+ *  memory. TUTTI_ERR_UNSUPPORTED: it belongs to a file or to a stack. */
+TUTTI_API tutti_status tutti_comm_register(tutti_comm *comm, void *memory, size_t bytes);
+TUTTI_API tutti_status tutti_comm_deregister(tutti_comm *comm,
+                                             void *memory); /* of tutti_comm_register */
+
 /* ---------------------------------------------------------- collectives --- */
 
 /** The collectives. */
@@ -212,17 +220,19 @@ TUTTI_API tutti_status tutti_reduce_scatter(tutti_comm *comm, const void *src, v
 TUTTI_API tutti_status tutti_allgather(tutti_comm *comm, const void *src, void *dst, size_t count,
                                        tutti_type type);
 
-/** tutti_reduce_scatter and tutti_allgather with blocks of different sizes: rank r's
- *  block has counts[r] elements. Blocks are contiguous, in rank order.
- *  counts   one per rank, the same on all ranks; any may be 0. Read during the call
- *           only, also by tutti_call_init.
- *  src      all blocks for reduce_scatterv, this rank's block for allgatherv; dst
- *           the other way round. In place: this rank's block is inside the other buffer,
- *           counts[0] + ... + counts[rank-1] elements from its start. */
+/** tutti_reduce_scatter, tutti_allgather, tutti_gather and tutti_scatter with blocks of different sizes: rank r's block has
+ *  counts[r] elements. Blocks are contiguous, in rank order.
+ *  counts    one per rank, the same on all ranks; any may be 0. Read during the call only, also by tutti_call_init.
+ *  src, dst  as in those functions: one has all blocks, the other this rank's. In place: this rank's block is inside the other
+ *            buffer, counts[0] + ... + counts[rank-1] elements from its start. */
 TUTTI_API tutti_status tutti_reduce_scatterv(tutti_comm *comm, const void *src, void *dst,
                                              const size_t *counts, tutti_type type, tutti_op op);
 TUTTI_API tutti_status tutti_allgatherv(tutti_comm *comm, const void *src, void *dst,
                                         const size_t *counts, tutti_type type);
+TUTTI_API tutti_status tutti_gatherv(tutti_comm *comm, const void *src, void *dst,
+                                     const size_t *counts, tutti_type type, int root);
+TUTTI_API tutti_status tutti_scatterv(tutti_comm *comm, const void *src, void *dst,
+                                      const size_t *counts, tutti_type type, int root);
 
 /** Copy `count` elements of rank `root`'s src into every rank's dst.
  *  src    read on the root only, where it may equal dst. */
@@ -261,49 +271,16 @@ TUTTI_API tutti_status tutti_scatter(tutti_comm *comm, const void *src, void *ds
 TUTTI_API tutti_status tutti_alltoall(tutti_comm *comm, const void *src, void *dst, size_t count,
                                       tutti_type type);
 
+/** tutti_alltoall with blocks of different sizes, which are contiguous in src and in dst, in rank order.
+ *  counts       elements for each rank. recv_counts: elements from each rank, which are what that rank's counts say of this
+ *               one. Each rank passes its own; any may be 0. Read during the call only.
+ *  src, dst     equal pointers mean in place; counts and recv_counts are then equal.
+ *  Every block is sent directly, whatever algorithm is set, because no rank knows the sizes of all. */
+TUTTI_API tutti_status tutti_alltoallv(tutti_comm *comm, const void *src, const size_t *counts,
+                                       void *dst, const size_t *recv_counts, tutti_type type);
+
 /** Wait until all ranks have called it. */
 TUTTI_API tutti_status tutti_barrier(tutti_comm *comm);
-
-/* Nonblocking: arguments as above. `request` receives a handle for tutti_request_wait
- * or _test; until the request completes, the library owns the buffers. Any number of
- * requests may be in flight and may be completed in any order. All ranks start them in
- * the same order per communicator. Waiting for or testing one drives them all. */
-TUTTI_API tutti_status tutti_allreduce_start(tutti_comm *comm, const void *src, void *dst,
-                                             size_t count, tutti_type type, tutti_op op,
-                                             tutti_request **request);
-TUTTI_API tutti_status tutti_reduce_scatter_start(tutti_comm *comm, const void *src, void *dst,
-                                                  size_t count, tutti_type type, tutti_op op,
-                                                  tutti_request **request);
-TUTTI_API tutti_status tutti_allgather_start(tutti_comm *comm, const void *src, void *dst,
-                                             size_t count, tutti_type type,
-                                             tutti_request **request);
-TUTTI_API tutti_status tutti_reduce_scatterv_start(tutti_comm *comm, const void *src, void *dst,
-                                                   const size_t *counts, tutti_type type,
-                                                   tutti_op op, tutti_request **request);
-TUTTI_API tutti_status tutti_allgatherv_start(tutti_comm *comm, const void *src, void *dst,
-                                              const size_t *counts, tutti_type type,
-                                              tutti_request **request);
-TUTTI_API tutti_status tutti_broadcast_start(tutti_comm *comm, const void *src, void *dst,
-                                             size_t count, tutti_type type, int root,
-                                             tutti_request **request);
-TUTTI_API tutti_status tutti_reduce_start(tutti_comm *comm, const void *src, void *dst,
-                                          size_t count, tutti_type type, tutti_op op, int root,
-                                          tutti_request **request);
-TUTTI_API tutti_status tutti_scan_start(tutti_comm *comm, const void *src, void *dst,
-                                        size_t count, tutti_type type, tutti_op op,
-                                        tutti_request **request);
-TUTTI_API tutti_status tutti_exscan_start(tutti_comm *comm, const void *src, void *dst,
-                                          size_t count, tutti_type type, tutti_op op,
-                                          tutti_request **request);
-TUTTI_API tutti_status tutti_gather_start(tutti_comm *comm, const void *src, void *dst,
-                                          size_t count, tutti_type type, int root,
-                                          tutti_request **request);
-TUTTI_API tutti_status tutti_scatter_start(tutti_comm *comm, const void *src, void *dst,
-                                           size_t count, tutti_type type, int root,
-                                           tutti_request **request);
-TUTTI_API tutti_status tutti_alltoall_start(tutti_comm *comm, const void *src, void *dst,
-                                            size_t count, tutti_type type, tutti_request **request);
-TUTTI_API tutti_status tutti_barrier_start(tutti_comm *comm, tutti_request **request);
 
 /** Many calls as one: until tutti_group_end, blocking collectives and messages on `comm` are checked and kept, and return
  *  immediately. No buffer that one of them writes may be used by another. Nonblocking calls are TUTTI_ERR_STATE. */
@@ -347,4 +324,5 @@ TUTTI_API tutti_status tutti_request_free(tutti_request **request);
 #include "tutti_interrupt.h" /* waits that end early, as by Ctrl-C */
 #include "tutti_message.h"   /* point-to-point messages */
 #include "tutti_op.h"        /* user-defined ops, and local reductions */
+#include "tutti_start.h"     /* nonblocking collectives */
 #endif

@@ -24,9 +24,10 @@ typedef struct tutti_call {
   const void *src; /* as for the function with the collective's name, such as tutti_allreduce */
   void *dst;
   size_t count; /* elements, not bytes */
-  /* Each rank's count, for TUTTI_ALLGATHER and TUTTI_REDUCE_SCATTER as in tutti_allgatherv; `count` is then ignored. NULL:
+  /* Each rank's count, as in tutti_allgatherv and other functions whose names end in v; `count` is then ignored. NULL:
    * `count` each. In a list, each buffer's count. */
   const size_t *counts;
+  const size_t *recv_counts; /* of TUTTI_ALLTOALL, with `counts`, as in tutti_alltoallv */
   tutti_type type;
   tutti_op op;
   int root;

@@ -19,7 +19,9 @@ typedef enum tutti_contract {
   TUTTI_CONTRACT_SAME,    /* the same bits on all ranks */
   TUTTI_CONTRACT_ANY,     /* ranks may round a sum differently: more plans can run */
   TUTTI_CONTRACT_RUN,     /* the same bits on all ranks and in every run: no measurement decides */
-  TUTTI_CONTRACT_EXACT    /* the exact sum, rounded once: the same bits for every plan, every placement of the ranks, and
+  TUTTI_CONTRACT_ELEMENT, /* the bits of an element depend on its inputs and the number of ranks alone: each sum adds all ranks'
+                             inputs in one step, in rank order */
+  TUTTI_CONTRACT_EXACT /* the exact sum, rounded once: the same bits for every plan, every placement of the ranks, and
                              every number of ranks (at most 2097151) */
 } tutti_contract;
 

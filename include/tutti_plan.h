@@ -59,6 +59,7 @@ typedef struct tutti_report {
   int proven;           /* 1: right for every count */
   int rank_order;       /* 1: operands in rank order: right for any associative op */
   int same_grouping;    /* 1: the same bits on all ranks */
+  int element; /* 1: as the contract element requires: each sum adds all inputs in one step, in rank order */
   int transitive;       /* 1: all ranks do the same, with shifted rank numbers */
   int blocks;           /* blocks of a vector */
   int steps;            /* rounds of messages on the longest chain */

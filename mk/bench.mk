@@ -19,7 +19,7 @@
 #   make bench-faults    500 killed ranks, 100 over UCX, 200 mismatches, 100 stops: named, and how soon (part of make bars)
 #   make bench-torch     the PyTorch backend compared with gloo
 #   make bench-frontier  floats between the fewest steps and the fewest bytes: predictions of docs/bench/papers.md
-#   make bench-engine | bench-kernels | bench-wait | bench-many | bench-buckets | bench-exact | bench-price | bench-scale | bench-machines
+#   make bench-engine | bench-kernels | bench-wait | bench-many | bench-buckets | bench-exact | bench-element | bench-price | bench-scale | bench-machines
 
 # ---- benchmarks: bench/*.c, the peers, and scripts that run them ----
 # ROUNDS, RANKS, LAST (bytes), OUT (a folder), MORE (options), and for several hosts
@@ -153,8 +153,10 @@ bench-buckets: all $(UCXLIB) $(BUILD)/bench/overlap
 	  [ -z "$(UCXLIB)" ] || { echo "on two hosts that are this one, over TCP:"; UCX_TLS=tcp,self TUTTI_NODES=0,1 \
 	  timeout 300 $(BUILD)/tutti run --hosts localhost:1,localhost:1 $(BUILD)/bench/overlap $$how; } || exit 1; done
 
+bench-element: all $(BUILD)/bench/exact_sums
+	@for n in 2 4 8; do timeout 300 $(BUILD)/tutti run -n $$n $(BUILD)/bench/exact_sums 0.2 element || exit 1; done
 bench-exact: all $(BUILD)/bench/exact_sums
 	@for n in 1 2 4; do timeout 300 $(BUILD)/tutti run -n $$n $(BUILD)/bench/exact_sums || exit 1; done
 .PHONY: bench-programs bench-applications bench-collectives peers bench-gpu bench-peers bench-hosts bench-aggregator bench-lighter bench-gradients bench-coding bench-meeting bench-dropin bench-choice bench-torch with-nothing bench-faults bench-tls bars tables overview \
-        perf-smoke bench-engine bench-kernels bench-price bench-scale bench-machines bench-frontier bench-wait bench-many bench-buckets bench-exact
+        perf-smoke bench-engine bench-kernels bench-price bench-scale bench-machines bench-frontier bench-wait bench-many bench-buckets bench-exact bench-element
 -include $(BENCHBIN:%=%.d)

@@ -122,28 +122,9 @@ static int cancel_nothing(void *of, int complete) {
 
 /* ---- one collective ---- */
 
-static answer serve(shim_function function, const async_call *c) {
-  switch (function) {
-    case SHIM_Iallreduce: return serve_allreduce(c->src, c->dst, c->count, c->type, c->op, c->comm);
-    case SHIM_Ireduce:
-      return serve_reduce(c->src, c->dst, c->count, c->type, c->op, c->root, c->comm);
-    case SHIM_Ireduce_scatter:
-      return serve_reduce_scatter_(c->src, c->dst, c->counts, c->type, c->op, c->comm);
-    case SHIM_Ireduce_scatter_block:
-      return serve_reduce_scatter_block(c->src, c->dst, c->count, c->type, c->op, c->comm);
-    case SHIM_Iallgather:
-      return serve_allgather(c->src, c->nsrc, c->srctype, c->dst, c->count, c->type, c->comm);
-    case SHIM_Iallgatherv:
-      return serve_allgatherv_(c->src, c->nsrc, c->srctype, c->dst, c->counts, c->displs, c->type,
-                               c->comm);
-    case SHIM_Ibcast: return serve_bcast(c->dst, c->count, c->type, c->root, c->comm);
-    default: return serve_barrier(c->comm);
-  }
-}
-
 static answer run(job *j, bool only_asks) {
   state_act_as(&j->as, only_asks);
-  const answer a = serve(j->function, &j->call);
+  const answer a = async_serve(j->function, &j->call);
   state_act_as(NULL, false);
   return a;
 }
@@ -166,28 +147,8 @@ static void finish(job *j) {
   tell_sleepers();
 }
 
-/* Replace the program's array by a copy. */
-static bool copy_numbers(numbers *n, int ranks) {
-  if (!n->at) return true; /* the collective has none, or the MPI refuses it */
-  const size_t bytes = (size_t)ranks * (n->wide ? sizeof(MPI_Aint) : sizeof(int));
-  void *copy = malloc(bytes);
-  if (copy) memcpy(copy, n->at, bytes);
-  n->at = copy;
-  return copy;
-}
-
-static bool copy_arrays(async_call *c, int ranks) {
-  const bool counts = copy_numbers(&c->counts, ranks);
-  return copy_numbers(&c->displs, ranks) && counts;
-}
-
-static void free_arrays(async_call *c) {
-  free((void *)(uintptr_t)c->counts.at);
-  free((void *)(uintptr_t)c->displs.at);
-}
-
 static void free_job(job *j) {
-  free_arrays(&j->call);
+  async_free_arrays(&j->call);
   free(j->as.counts);
   free(j->as.scratch);
   free(j);
@@ -203,9 +164,9 @@ static job *new_job(shim_function function, const async_call *call, state *s) {
                   .ranks = s->ranks,
                   .numbering = MPI_REQUEST_NULL,
                   .form = s->form ? s->form : 1};
-  j->as.counts = malloc((size_t)s->ranks * sizeof *j->as.counts);
+  j->as.counts = malloc(2 * (size_t)s->ranks * sizeof *j->as.counts);
   j->outcome = calloc(1, sizeof *j->outcome);
-  const bool copied = copy_arrays(&j->call, s->ranks);
+  const bool copied = async_copy_arrays(function, &j->call, s);
   if (j->as.counts && j->outcome && copied) return j;
   free(j->outcome);
   free_job(j);
@@ -432,13 +393,13 @@ answer async_init(shim_function function, const async_call *call, MPI_Request *r
   answer a = j && p ? run(j, true) : serve_fail(s, "out of memory for a persistent collective");
   if (j && p && a.why == WHY_SERVED) {
     *p = (persistent){.function = function, .call = j->call, .as = j->as};
-    j->call.counts.at = j->call.displs.at = NULL; /* p owns them now */
+    j->call = (async_call){.comm = call->comm}; /* p owns its arrays now */
     p->as.counts = NULL;
     p->as.form = 2;
     p->active = MPI_REQUEST_NULL;
     a = prepare(p, s, request);
   }
-  if (p && (a.why != WHY_SERVED || a.code != MPI_SUCCESS)) free_arrays(&p->call), free(p);
+  if (p && (a.why != WHY_SERVED || a.code != MPI_SUCCESS)) async_free_arrays(&p->call), free(p);
   if (j) free(j->outcome);
   if (j) free_job(j);
   return a;
@@ -469,7 +430,7 @@ void async_free(MPI_Request request) {
   lane_give(&p->lane);
   next()->Request_free(&p->token);
   use_end(&p->uses);
-  free_arrays(&p->call);
+  async_free_arrays(&p->call);
   free(p);
 }
 

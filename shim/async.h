@@ -11,11 +11,17 @@ typedef struct async_call {
   void *dst;
   MPI_Aint count, nsrc;
   MPI_Datatype type, srctype;
-  numbers counts, displs;
+  numbers counts, displs, nsrc_each, srcdispls; /* the last two of an all-to-all */
   MPI_Op op;
   int root;
   MPI_Comm comm;
 } async_call;
+
+/* Performs it, as `function` (async_call.c). */
+answer async_serve(shim_function function, const async_call *c);
+/* Replaces its arrays by copies; false: out of memory. Frees the copies. */
+bool async_copy_arrays(shim_function function, async_call *c, const state *s);
+void async_free_arrays(async_call *c);
 
 /* begin: call after MPI_Init; determines whether threads can make progress. end: call when
  * MPI_Finalize begins. */
@@ -69,6 +75,43 @@ void async_stop(state *s);
                 .displs = NUMBERS_OF(p),        \
                 .type = t,                      \
                 .comm = c})
+#define CALL_alltoall CALL_allgather
+#define CALL_alltoallv(s, n, p, u, d, m, q, t, c) \
+  ((async_call){.src = s,                         \
+                .nsrc_each = NUMBERS_OF(n),       \
+                .srcdispls = NUMBERS_OF(p),       \
+                .srctype = u,                     \
+                .dst = d,                         \
+                .counts = NUMBERS_OF(m),          \
+                .displs = NUMBERS_OF(q),          \
+                .type = t,                        \
+                .comm = c})
+#define CALL_gather(s, n, u, d, m, t, r, c) \
+  ((async_call){                            \
+      .src = s, .nsrc = n, .srctype = u, .dst = d, .count = m, .type = t, .root = r, .comm = c})
+#define CALL_scatter CALL_gather
+#define CALL_gatherv(s, n, u, d, m, p, t, r, c) \
+  ((async_call){.src = s,                       \
+                .nsrc = n,                      \
+                .srctype = u,                   \
+                .dst = d,                       \
+                .counts = NUMBERS_OF(m),        \
+                .displs = NUMBERS_OF(p),        \
+                .type = t,                      \
+                .root = r,                      \
+                .comm = c})
+#define CALL_scatterv(s, m, p, u, d, n, t, r, c) \
+  ((async_call){.src = s,                        \
+                .counts = NUMBERS_OF(m),         \
+                .displs = NUMBERS_OF(p),         \
+                .srctype = u,                    \
+                .dst = d,                        \
+                .count = n,                      \
+                .type = t,                       \
+                .root = r,                       \
+                .comm = c})
+#define CALL_scan   CALL_allreduce
+#define CALL_exscan CALL_allreduce
 #define CALL_bcast(b, n, t, r, c) \
   ((async_call){.dst = b, .count = n, .type = t, .root = r, .comm = c})
 #define CALL_barrier(c) ((async_call){.comm = c})

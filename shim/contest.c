@@ -18,8 +18,8 @@ static int size_of(size_t bytes) {
 }
 
 turn *turns_find(turns *t, int ranks, tutti_coll coll, size_t bytes, tutti_type type, tutti_op op) {
-  const bool computes =
-      coll == TUTTI_ALLREDUCE || coll == TUTTI_REDUCE || coll == TUTTI_REDUCE_SCATTER;
+  const bool computes = coll == TUTTI_ALLREDUCE || coll == TUTTI_REDUCE ||
+                        coll == TUTTI_REDUCE_SCATTER || coll == TUTTI_SCAN || coll == TUTTI_EXSCAN;
   if (!turns_wanted || (computes && may_differ(ranks, type, op))) return NULL;
   const int size = size_of(bytes);
   turn *kind = &t->of[coll][size];

@@ -1,6 +1,6 @@
 /* contest.h - gives a communicator's calls of one kind alternately to the MPI and to tutti, until the faster one is known.
  *
- * Idea       A kind is a collective and a power of two of bytes. Its first calls alternate in blocks between the two. Each
+ * Idea       A kind is a collective and a power of two of bytes, or of any number where each rank knows its own alone. Its first calls alternate in blocks between the two. Each
  *            rank adds up the time it spends in the calls of a block, except the first ones, which may wait for ranks that
  *            are still in the block before. Then all ranks agree on the slowest rank's times, and the one with the shorter
  *            best block serves that kind, until the next measurement.

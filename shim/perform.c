@@ -25,6 +25,13 @@ static tutti_status call(state *s, const work *w, const void *src, void *dst) {
       if (w->counts) return tutti_allgatherv(s->comm, src, dst, w->counts, w->type);
       return tutti_allgather(s->comm, src, dst, w->count, w->type);
     case TUTTI_BROADCAST: return tutti_broadcast(s->comm, src, dst, w->count, w->type, w->root);
+    case TUTTI_GATHER: return tutti_gather(s->comm, src, dst, w->count, w->type, w->root);
+    case TUTTI_SCATTER: return tutti_scatter(s->comm, src, dst, w->count, w->type, w->root);
+    case TUTTI_ALLTOALL:
+      if (w->counts) return tutti_alltoallv(s->comm, src, w->counts, dst, w->recv_counts, w->type);
+      return tutti_alltoall(s->comm, src, dst, w->count, w->type);
+    case TUTTI_SCAN: return tutti_scan(s->comm, src, dst, w->count, w->type, w->op);
+    case TUTTI_EXSCAN: return tutti_exscan(s->comm, src, dst, w->count, w->type, w->op);
     default: return tutti_barrier(s->comm);
   }
 }
@@ -97,11 +104,25 @@ answer serve_fail_mpi(state *s, int error) {
   return serve_fail(s, sentence);
 }
 
+/* The kind of a call for contest.h, and its bytes there: the same on all ranks. */
+static tutti_coll kind_of(const work *w) {
+  return w->function == SHIM_Gatherv    ? TUTTI_GATHER
+         : w->function == SHIM_Scatterv ? TUTTI_SCATTER
+                                        : w->coll;
+}
+
+static size_t size_of(const work *w, size_t bytes) {
+  if (w->recv_counts) return SIZE_MAX;
+  return w->coll == TUTTI_GATHER || w->coll == TUTTI_SCATTER ? w->count : bytes;
+}
+
 answer serve_run(state *s, const work *w) {
   if (state_only_asks()) return (answer){WHY_SERVED, MPI_SUCCESS, NULL};
   if (!state_serves(s)) return hand_on(s->why);
   const size_t bytes = w->src_bytes > w->dst_bytes ? w->src_bytes : w->dst_bytes;
-  turn *t = s->form ? NULL : turns_find(&s->turns, s->ranks, w->coll, bytes, w->type, w->op);
+  turn *t = s->form
+                ? NULL
+                : turns_find(&s->turns, s->ranks, kind_of(w), size_of(w, bytes), w->type, w->op);
   const bool mpis = t && turn_is_mpis(t);
   if (t && t->settled) turn_count(t), t = NULL;
   const uint64_t since = report_wanted ? report_now() : 0;

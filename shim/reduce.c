@@ -33,6 +33,34 @@ answer serve_allreduce(const void *src, void *dst, MPI_Aint count, MPI_Datatype 
                               .op = r.op});
 }
 
+static answer prefix(const void *src, void *dst, MPI_Aint count, MPI_Datatype type, MPI_Op op,
+                     MPI_Comm comm, work w) {
+  reduction r;
+  state *s = find_both(comm, type, op, &r);
+  if (!s) return hand_on(r.why);
+  if (refused_alias(src, dst, (size_t)count, false)) return hand_on(WHY_REFUSED);
+  if (src == MPI_IN_PLACE) src = dst;
+  if (count < 0 || dst == MPI_IN_PLACE || (count && (!src || !dst))) return hand_on(WHY_REFUSED);
+  w.src = src;
+  w.dst = dst;
+  w.count = (size_t)count;
+  w.src_bytes = w.dst_bytes = (size_t)count * r.element;
+  w.type = r.type;
+  w.op = r.op;
+  return serve_run(s, &w);
+}
+
+answer serve_scan(const void *src, void *dst, MPI_Aint count, MPI_Datatype type, MPI_Op op,
+                  MPI_Comm comm) {
+  return prefix(src, dst, count, type, op, comm, (work){.function = SHIM_Scan, .coll = TUTTI_SCAN});
+}
+
+answer serve_exscan(const void *src, void *dst, MPI_Aint count, MPI_Datatype type, MPI_Op op,
+                    MPI_Comm comm) {
+  return prefix(src, dst, count, type, op, comm,
+                (work){.function = SHIM_Exscan, .coll = TUTTI_EXSCAN});
+}
+
 answer serve_reduce(const void *src, void *dst, MPI_Aint count, MPI_Datatype type, MPI_Op op,
                     int root, MPI_Comm comm) {
   reduction r;

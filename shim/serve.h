@@ -40,6 +40,24 @@ answer serve_allgather(const void *src, MPI_Aint nsrc, MPI_Datatype srctype, voi
                        MPI_Aint ndst, MPI_Datatype dsttype, MPI_Comm comm);
 answer serve_allgatherv_(const void *src, MPI_Aint nsrc, MPI_Datatype srctype, void *dst,
                          numbers counts, numbers displs, MPI_Datatype dsttype, MPI_Comm comm);
+answer serve_gather(const void *src, MPI_Aint nsrc, MPI_Datatype srctype, void *dst, MPI_Aint ndst,
+                    MPI_Datatype dsttype, int root, MPI_Comm comm);
+answer serve_gatherv_(const void *src, MPI_Aint nsrc, MPI_Datatype srctype, void *dst,
+                      numbers counts, numbers displs, MPI_Datatype dsttype, int root,
+                      MPI_Comm comm);
+answer serve_scatter(const void *src, MPI_Aint nsrc, MPI_Datatype srctype, void *dst, MPI_Aint ndst,
+                     MPI_Datatype dsttype, int root, MPI_Comm comm);
+answer serve_scatterv_(const void *src, numbers counts, numbers displs, MPI_Datatype srctype,
+                       void *dst, MPI_Aint ndst, MPI_Datatype dsttype, int root, MPI_Comm comm);
+answer serve_alltoall(const void *src, MPI_Aint nsrc, MPI_Datatype srctype, void *dst,
+                      MPI_Aint ndst, MPI_Datatype dsttype, MPI_Comm comm);
+answer serve_alltoallv_(const void *src, numbers nsrc, numbers srcdispls, MPI_Datatype srctype,
+                        void *dst, numbers ndst, numbers dstdispls, MPI_Datatype dsttype,
+                        MPI_Comm comm);
+answer serve_scan(const void *src, void *dst, MPI_Aint count, MPI_Datatype type, MPI_Op op,
+                  MPI_Comm comm);
+answer serve_exscan(const void *src, void *dst, MPI_Aint count, MPI_Datatype type, MPI_Op op,
+                    MPI_Comm comm);
 answer serve_bcast(void *buffer, MPI_Aint count, MPI_Datatype type, int root, MPI_Comm comm);
 answer serve_barrier(MPI_Comm comm);
 
@@ -47,6 +65,15 @@ answer serve_barrier(MPI_Comm comm);
   serve_reduce_scatter_(src, dst, NUMBERS_OF(counts), type, op, comm)
 #define serve_allgatherv(src, nsrc, srctype, dst, counts, displs, dsttype, comm) \
   serve_allgatherv_(src, nsrc, srctype, dst, NUMBERS_OF(counts), NUMBERS_OF(displs), dsttype, comm)
+#define serve_gatherv(src, nsrc, srctype, dst, counts, displs, dsttype, root, comm)              \
+  serve_gatherv_(src, nsrc, srctype, dst, NUMBERS_OF(counts), NUMBERS_OF(displs), dsttype, root, \
+                 comm)
+#define serve_scatterv(src, counts, displs, srctype, dst, ndst, dsttype, root, comm)              \
+  serve_scatterv_(src, NUMBERS_OF(counts), NUMBERS_OF(displs), srctype, dst, ndst, dsttype, root, \
+                  comm)
+#define serve_alltoallv(src, nsrc, from, srctype, dst, ndst, to, dsttype, comm)             \
+  serve_alltoallv_(src, NUMBERS_OF(nsrc), NUMBERS_OF(from), srctype, dst, NUMBERS_OF(ndst), \
+                   NUMBERS_OF(to), dsttype, comm)
 
 /* ---- for the serving functions (perform.c) ---- */
 
@@ -83,6 +110,7 @@ typedef struct work {
   void *dst;
   size_t count;
   const size_t *counts; /* instead of count; NULL: count */
+  const size_t *recv_counts; /* of an all-to-all with counts */
   size_t src_bytes, dst_bytes;
   tutti_type type;
   tutti_op op;

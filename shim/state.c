@@ -173,10 +173,10 @@ static shim_why unfit(state *s, bool *memory) {
   if (inter) return WHY_INTER;
   if (mpi->Comm_size(s->mpi, &s->ranks) || mpi->Comm_rank(s->mpi, &s->rank)) return WHY_REFUSED;
   if (s->ranks < 2) return WHY_ALONE;
-  s->counts = malloc((size_t)s->ranks * (sizeof *s->counts + 2 * sizeof *s->world));
+  s->counts = malloc((size_t)s->ranks * (2 * sizeof *s->counts + 2 * sizeof *s->world));
   *memory = s->counts != NULL;
   if (!*memory) return WHY_FAILED;
-  s->world = (int *)(s->counts + s->ranks);
+  s->world = (int *)(s->counts + 2 * s->ranks);
   return find_in_world(s) ? WHY_SERVED : WHY_FOREIGN;
 }
 

@@ -27,7 +27,7 @@ typedef struct state {
   _Atomic(tutti_comm *) comm; /* NULL: not served, or not yet. A thread of async.c may make it */
   _Atomic shim_why why;       /* the reason if not served, else WHY_SERVED */
   int rank, ranks;
-  size_t *counts;  /* capacity for one per rank */
+  size_t *counts;  /* capacity for two per rank */
   int *world;      /* its ranks in MPI_COMM_WORLD; a part of the memory at `counts` */
   uint64_t number; /* agreed before the tutti communicator is made */
   MPI_Request numbering;

@@ -10,7 +10,7 @@ import textwrap
 PART = re.compile(r"/\* -{5,} *([\w ]+?) *-+ \*/|(/\*\*?(?:[^*]|\*(?!/))*\*/)?\n((?:(?:TUTTI_API|typedef) [^;{]*(?:\{(?:[^{}]|\{[^{}]*\})*\}[^;]*)?;"
                   r"(?: */\*(?:[^*]|\*(?!/))*\*/)?\n)+)")
 CALL = re.compile(r"\btutti_[a-z_]+(?=\()")
-OTHERS = [("tutti_config.h", "the settings of a communicator", ""), ("tutti_op.h", "user-defined ops, weighted sums, local reductions", ""),
+OTHERS = [("tutti_config.h", "the settings of a communicator", ""), ("tutti_start.h", "nonblocking collectives", ""), ("tutti_op.h", "user-defined ops, weighted sums, local reductions", ""),
           ("tutti_bucket.h", "gradients in buckets", "../buckets.md"), ("tutti_message.h", "messages between two ranks", ""),
           ("tutti_plan.h", "plans, estimates, wisdom, traces, variables", "../prices.md"),
           ("tutti_fault.h", "shrink and grow", "../reliability.md#deaths-and-recovery"),
@@ -86,11 +86,11 @@ def examples(root, source="examples/api.c"):
     return found
 
 
-def parts(root):
+def parts(root, header="tutti.h"):
     """(section, None, None) or (None, comment, declarations) in the order of the header."""
-    with open(os.path.join(root, "include/tutti.h")) as f:
+    with open(os.path.join(root, "include", header)) as f:
         text = f.read()
-    text = text[text.index("/* ---"):]
+    text = text[text.index("/* ---" if header == "tutti.h" else 'extern "C" {'):]
     for m in PART.finditer(text):
         yield m.groups()
 
@@ -108,7 +108,7 @@ def example_of(names, known):
     """The name of the example that shows these functions, or None."""
     fits = [n for n in known if known[n][1] & set(names)]
     if len(names) > 3:
-        return max(fits, key=lambda n: len(known[n][1] & set(names)))
+        return max(fits, key=lambda n: len(known[n][1] & set(names)), default=None)
     return min(fits, key=lambda n: (n != "example_" + names[0][6:], len(known[n][0]), n), default=None)
 
 
@@ -142,16 +142,17 @@ def page(root):
 
 def manuals(root, roff, version):
     """Yields the name and the text of a manual page of section 3 for each function."""
-    known = examples(root)
-    for section, comment, declared in parts(root):
-        names = [] if section else functions(declared)
+    known, made = examples(root), set()
+    for header, section, comment, declared in ((h, *part) for h in ("tutti.h", *(h for h, _, _ in OTHERS)) for part in parts(root, h)):
+        names = [name for name in ([] if section else functions(declared)) if name not in made]
         if not names:
             continue
+        made |= set(names)
         said = pieces(comment) or [["", "see " + names[0]]]
         first = re.split(r"(?<=[.;:]) ", said[0][1])[0].rstrip(".;:") if not said[0][0] else names[0]
-        out = ['.\\" %s.3 - made of include/tutti.h by make pages. SPDX-License-Identifier: BSD-3-Clause' % names[0],
+        out = ['.\\" %s.3 - made of include/%s by make pages. SPDX-License-Identifier: BSD-3-Clause' % (names[0], header),
                '.TH %s 3 "" "tutti %s" "Library functions"' % (roff(names[0].upper()), version),
-               ".SH NAME", "%s \\- %s" % (", ".join(names), roff(first)), ".SH SYNOPSIS", ".EX", "#include <tutti.h>", "",
+               ".SH NAME", "%s \\- %s" % (", ".join(names), roff(first)), ".SH SYNOPSIS", ".EX", "#include <%s>" % header, "",
                roff(prototypes(declared)), ".EE", ".SH DESCRIPTION"]
         for kind, text in said:
             out += [".PP", ".EX", roff(text), ".EE"] if kind == "code" else [".TP", "\\fI%s\\fR" % kind, roff(text)] if kind else [".PP", roff(text)]

@@ -182,7 +182,17 @@ def main():
             say(["plan", "draw"] + words + ["-o", os.path.join(ROOT, "docs", name)])
         return 0
     differ = 0
-    for path, text in pages(say):
+    made = dict(pages(say))
+    manuals = os.path.join(ROOT, "docs/man")
+    for name in sorted(os.listdir(manuals)):
+        if "docs/man/" + name in made or name == "tutti.3":  # that one is written by hand
+            continue
+        differ = 1
+        if args.check:
+            print("docs/man/%s describes nothing that exists; `make pages` removes it" % name)
+        else:
+            os.remove(os.path.join(manuals, name))
+    for path, text in made.items():
         path = os.path.join(ROOT, path)
         old = open(path).read() if os.path.exists(path) else None
         if old == text:

@@ -42,7 +42,7 @@ def hears(call, words):
     try:
         call()
     except tutti.TuttiError as why:
-        return "" if isinstance(why, tutti.Aborted) and words in str(why) else f"{type(why).__name__}: {why}"
+        return "" if isinstance(why, tutti.AbortedError) and words in str(why) else f"{type(why).__name__}: {why}"
     return "nothing was raised"
 
 

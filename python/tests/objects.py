@@ -121,18 +121,42 @@ def fails():
     return why or ("" if comm.allreduce(1) == P else "the communicator is of no use any more")
 
 
+def unpicklable():
+    """One rank's object cannot be pickled: the call fails on all ranks that would get it, and the next call is the next one."""
+    last = P - 1
+    mine = (lambda: 0) if me == last else me
+    lists = [mine] * P
+    calls = {
+        "broadcast": lambda: comm.broadcast(mine, root=last), "all_gather": lambda: comm.all_gather(mine),
+        "gather": lambda: comm.gather(mine, root=0), "all_to_all": lambda: comm.all_to_all(lists),
+        "scatter": lambda: comm.scatter(lists if me == last else None, root=last), "allreduce": lambda: comm.allreduce(mine),
+        "too few": lambda: comm.scatter([1] * (P + 1) if me == last else None, root=last),
+        "too many": lambda: comm.all_to_all([1] * (P + (me == last))),
+    }
+    for name, call in calls.items():
+        try:
+            call()
+            return f"{name}: nothing was raised"
+        except Exception as why:  # on the last rank what pickle raises
+            if me != last and not (isinstance(why, tutti.ArgumentError) and f"rank {last} brought nothing" in str(why)):
+                return f"{name}: {why!r}"
+        if comm.allreduce(1) != P:
+            return f"{name}: the next call met another one"
+    return ""
+
+
 def mixed():
     """Some ranks pass an array and others an object: all ranks get an error."""
     if P == 1:
         return ""
     with comm.dup() as other:
-        return tap.refused((tutti.Mismatch, tutti.ArgumentError), ".", other.all_gather, 1.5 if me else array.array("d", [1.5]))
+        return tap.refused((tutti.MismatchError, tutti.ArgumentError), ".", other.all_gather, 1.5 if me else array.array("d", [1.5]))
 
 
 for name, bring in PLAIN.items():
     tap.run(f"objects, {P} ranks: {name} are moved", copies, bring)
 for name, bring in THINGS.items():
     tap.run(f"objects, {P} ranks: {name} are summed", sums, bring)
-for test in ops, refused, fails, mixed:
+for test in ops, refused, fails, unpicklable, mixed:
     tap.run(f"objects, {P} ranks: {test.__name__}", test)
 tap.end()

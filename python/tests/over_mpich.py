@@ -33,7 +33,7 @@ MPI.get_vendor = lambda: ("NEC MPI", (1, 0))
 try:
     tutti.from_mpi(Comm(0x44000000))
     raise AssertionError("an unknown MPI was taken")
-except tutti.Unsupported as why:
+except tutti.UnsupportedError as why:
     assert "mpi4py uses NEC MPI; tutti knows Open MPI" in str(why), why
 tutti.finalize()
 mpich.MPI_Finalize()

@@ -27,7 +27,7 @@ def rank(me, ranks, name, raises):
         if me == 1:
             raise ValueError("one of them")
         comm.allreduce(x)
-    except tutti.PeerLost as why:
+    except tutti.PeerLostError as why:
         sys.exit(7 if "rank 1 " in str(why) else 8)
 
 

@@ -177,11 +177,18 @@ def broadcast(n, kind):
 
 def gather(n, kind):
     yield (of(me, n, kind), P - 1), np.concatenate(everybody(n, kind)) if me == P - 1 else None
+    counts = [n * (r % 2) + r for r in range(P)]
+    want = np.concatenate([of(r, counts[r], kind) for r in range(P)])
+    yield (of(me, counts[me], kind), 0, None, {"counts": counts}), want if me == 0 else None
 
 
 def scatter(n, kind):
     out = np.zeros(n, of(0, 1, kind).dtype)
     yield (of(0, n * P, kind) if me == 0 else None, 0, out), of(0, n * P, kind)[me * n:(me + 1) * n]
+    counts, root = [n * (r % 2) + r for r in range(P)], P - 1
+    out, at = np.zeros(counts[me], of(0, 1, kind).dtype), sum(counts[:me])
+    whole = of(0, sum(counts), kind)
+    yield (whole if me == root else None, root, out, {"counts": counts}), whole[at:at + counts[me]]
 
 
 def all_to_all(n, kind):
@@ -189,6 +196,10 @@ def all_to_all(n, kind):
     yield (of(me, n * P, kind),), want
     x = of(me, n * P, kind)
     yield (x, x), want
+    counts = [[n * (a % 2) + b for b in range(P)] for a in range(P)]  # counts[a][b]: from a to b
+    parts = [of(r, sum(counts[r]), kind)[sum(counts[r][:me]):sum(counts[r][:me + 1])] for r in range(P)]
+    own = {"counts": counts[me], "recv_counts": [counts[r][me] for r in range(P)]}
+    yield (of(me, sum(counts[me]), kind), None, own), np.concatenate(parts)
 
 
 def called(name, manner, args, kind):

@@ -131,7 +131,7 @@ def codes():
     if said or P == 1:
         return said
     with comm.dup() as other:
-        return tap.refused(tutti.Mismatch, "", other.allreduce, x, compression="lossless" if me else "error=1e-2")
+        return tap.refused(tutti.MismatchError, "", other.allreduce, x, compression="lossless" if me else "error=1e-2")
 
 
 def own_ops():
@@ -163,7 +163,7 @@ def op_that_raises():
         try:
             for _ in range(2):  # a rank that did not call the op gets the error in its next call
                 other.allreduce(np.ones(P * 4), op=tutti.op(wrong))
-        except tutti.Aborted as why:
+        except tutti.AbortedError as why:
             if "ZeroDivisionError: of no use" not in str(why):
                 return f"{why}"
             cause = why.__cause__
@@ -194,6 +194,31 @@ def shared_memory():
     memory[:8] = np.float64(1).tobytes()
     comm.allreduce(memory, out=memory, dtype="float64")
     return "" if memory[:8] == np.float64(P).tobytes() else f"{bytes(memory[:8])}"
+
+
+def registered():
+    """Arrays of the program that peers read in place: their numbers stay, and sums are right; then they are private again."""
+    with comm.dup() as other:
+        for n in (3, 1000, 1 << 18):
+            x = np.arange(n, dtype="f8") + me
+            other.register(x)
+            if not (x == np.arange(n) + me).all():
+                return f"{n}: {x}"
+            other.allreduce(x[n // 3:], out=x[n // 3:])
+            want = np.arange(n) * P + sum(range(P))
+            if not (x[n // 3:] == want[n // 3:]).all() or not (x[:n // 3] == np.arange(n // 3) + me).all():
+                return f"{n}: {x}"
+            if n != 1000:
+                other.deregister(x)
+            said = tap.refused(tutti.ArgumentError, "is not from tutti_comm_register", other.deregister, x) if n == 3 and P > 1 else ""
+            if said:
+                return said
+        kept = x
+        other.register(kept)
+    kept[:] = 1  # freeing the communicator has ended its registrations
+    with open("/proc/self/maps") as maps:
+        line = next(line for line in maps if int(line.split("-")[1].split()[0], 16) > kept.ctypes.data)
+    return "" if line.split()[1] == "rw-p" else line
 
 
 def in_threads():
@@ -325,7 +350,7 @@ def buckets():
             if said:
                 return said
     if P > 1:
-        said = tap.refused(tutti.Mismatch, "registers", tutti.Buckets, comm, arrays[:1 + (me == 0)])
+        said = tap.refused(tutti.MismatchError, "registers", tutti.Buckets, comm, arrays[:1 + (me == 0)])
         if said:
             return said
     return tap.refused(tutti.StateError, "freed", sums.wait)
@@ -368,7 +393,7 @@ def kept_gradients():
     return ""
 
 
-for scene in (messages, barriers, groups, settings, calls_as_one, codes, own_ops, op_that_raises, shared_memory, in_threads, others_run, buckets,
+for scene in (messages, barriers, groups, settings, calls_as_one, codes, own_ops, op_that_raises, shared_memory, registered, in_threads, others_run, buckets,
               kept_gradients, explained, functions, of_other_processes):
     tap.run(f"{scene.__name__.replace('_', ' ')}, {P} ranks", scene)
 if "--end" in sys.argv:

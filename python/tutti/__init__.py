@@ -20,8 +20,8 @@ from __future__ import annotations
 from ._bucket import Buckets
 from ._comm import Comm
 from ._create import create, from_env, from_gather, from_mpi, from_store, from_threads, init, newcomer, unique_id
-from ._errors import (Aborted, ArgumentError, DtypeError, Mismatch, OpError, OutOfMemory, OverlapError, PeerLost,
-                      ScheduleError, StateError, SystemRefused, TimeoutError, TuttiError, Unsupported)
+from ._errors import (AbortedError, ArgumentError, DtypeError, MismatchError, OpError, OutOfMemoryError, OverlapError, PeerLostError,
+                      ScheduleError, StateError, SystemCallError, WaitTimeoutError, TuttiError, UnsupportedError)
 from ._exit import finalize
 from ._explain import (doctor, draw, explain, info, plans, prices, profile, prove, schedule, wisdom_export,
                        wisdom_forget, wisdom_import)
@@ -37,10 +37,10 @@ BAND, BOR, BXOR, LAND, LOR, LXOR = (_BUILT_IN[word] for word in ("band", "bor", 
 MINLOC, MAXLOC = _BUILT_IN["minloc"], _BUILT_IN["maxloc"]
 
 __all__ = [
-    "AVG", "Aborted", "ArgumentError", "BAND", "BOR", "BXOR", "Buckets", "Comm", "DtypeError", "LAND", "LOR", "LXOR",
-    "MAX", "MAXLOC", "MIN", "MINLOC", "Mismatch", "Op", "OpError", "OutOfMemory", "OverlapError", "PROD", "PeerLost",
-    "Persistent", "Request", "SUM", "ScheduleError", "StateError", "SystemRefused", "TimeoutError", "TuttiError",
-    "Unsupported", "__version__", "create", "doctor", "draw", "explain", "finalize", "from_env", "from_gather",
+    "AVG", "AbortedError", "ArgumentError", "BAND", "BOR", "BXOR", "Buckets", "Comm", "DtypeError", "LAND", "LOR", "LXOR",
+    "MAX", "MAXLOC", "MIN", "MINLOC", "MismatchError", "Op", "OpError", "OutOfMemoryError", "OverlapError", "PROD", "PeerLostError",
+    "Persistent", "Request", "SUM", "ScheduleError", "StateError", "SystemCallError", "WaitTimeoutError", "TuttiError",
+    "UnsupportedError", "__version__", "create", "doctor", "draw", "explain", "finalize", "from_env", "from_gather",
     "from_mpi", "from_store", "from_threads", "info", "init", "newcomer", "op", "plans", "prices", "profile", "prove",
     "scaled", "schedule", "unique_id", "wait_all", "wisdom_export", "wisdom_forget", "wisdom_import",
 ]

@@ -60,7 +60,7 @@ class Buckets:
     bf16    send float32 arrays as bf16, with error feedback.
     compression  of messages between hosts, as for Comm.configure, with error feedback; None: as set there.
     thread  let a progress thread of tutti advance the sums.
-    The constructor is collective; `free` is not. Raises ArgumentError, DtypeError, OpError, Mismatch, Unsupported.
+    The constructor is collective; `free` is not. Raises ArgumentError, DtypeError, OpError, MismatchError, UnsupportedError.
 
     >>> import tutti
     >>> with tutti.Buckets(tutti.init(), [3, (2, 2)], dtype="float32") as buckets:

@@ -13,7 +13,7 @@ import sys
 from typing import Any, NamedTuple, Optional
 
 from . import _card, _dlpack
-from ._errors import ArgumentError, DtypeError, NotAnArray
+from ._errors import ArgumentError, DtypeError, NotAnArrayError
 from ._types import (BOOL, SIZES, UINT8, code_of_format, code_of_name, code_of_numpy, name_of)
 
 # An object that locks a buffer and keeps it alive; ctypes passes it to C as a pointer.
@@ -97,7 +97,7 @@ def _look(what: Any, name: str) -> View:
         if hasattr(what, "__cuda_array_interface__"):
             return View(*_card.interface_of(what, name))
         kind = type(what).__name__
-        raise NotAnArray(f"{name} is of class {kind}, which has neither a buffer nor __dlpack__; "
+        raise NotAnArrayError(f"{name} is of class {kind}, which has neither a buffer nor __dlpack__; "
                          f"pass a numpy array, an array.array or another buffer ({why})", what) from None
     return _of_memory(view, name, code_of_format(view.format, view.itemsize), view.format)
 

@@ -15,7 +15,7 @@ from ._types import COLLECTIVES
 class _Call(ctypes.Structure):
     """tutti_call."""
     _fields_ = [("size", c_size_t), ("coll", c_int), ("src", c_void_p), ("dst", c_void_p), ("count", c_size_t),
-                ("counts", c_void_p), ("type", c_int), ("op", c_int), ("root", c_int), ("algorithm", c_char_p),
+                ("counts", c_void_p), ("recv_counts", c_void_p), ("type", c_int), ("op", c_int), ("root", c_int), ("algorithm", c_char_p),
                 ("compression", c_char_p), ("tag", c_char_p), ("stream", c_void_p),
                 ("n", c_size_t), ("srcs", c_void_p), ("dsts", c_void_p)]
 

@@ -13,11 +13,12 @@ from typing import Any, Optional, Sequence
 from . import _kinds
 from ._buffers import new_like, same, vector, zero
 from ._calls import forms, message_forms, struct_forms
-from ._errors import ArgumentError, DtypeError, NotAnArray
+from ._errors import ArgumentError, DtypeError, NotAnArrayError
 from ._forms import Ready, blocking, persistent, started
 from ._kinds import OpLike
 from ._lib import failure, lib
 from ._ops import RAISED, fit_for_bools, number_of, raised_in
+from ._parts import Parts
 from ._request import Request
 from ._types import name_of
 
@@ -31,6 +32,8 @@ _REDUCE_SCATTER_V = forms("reduce_scatterv", "ppppii", "reduce_scatter", "src ds
 _REDUCE = forms("reduce", "pppniii", "reduce", _SUM + " root")
 _ALL_GATHER, _ALL_TO_ALL = (forms(name, "pppni", name, _MOVE) for name in ("allgather", "alltoall"))
 _ALL_GATHER_V = forms("allgatherv", "ppppi", "allgather", "src dst counts type")
+_GATHER_V, _SCATTER_V = (forms(name + "v", "ppppii", name, "src dst counts type root") for name in ("gather", "scatter"))
+_ALL_TO_ALL_V = forms("alltoallv", "pppppi", "alltoall", "src counts dst recv_counts type")
 _BROADCAST, _GATHER, _SCATTER = (forms(name, "pppnii", name, _MOVE + " root") for name in ("broadcast", "gather", "scatter"))
 _MANY = struct_forms("allreduce", "n srcs dsts counts type op")
 _BARRIER = forms("barrier", "p", "barrier", "")
@@ -51,7 +54,7 @@ def _with(name: str, ready: Ready, algorithm: Optional[str], compression: Option
     return _OWN[name], (*arguments, _bytes(algorithm), _bytes(compression)), out, keep
 
 
-class Collectives:
+class Collectives(Parts):
     """The collectives. All ranks of a communicator must make the same calls in the same order.
 
     array   a contiguous object with a buffer or `__dlpack__`; it is not copied.
@@ -65,8 +68,8 @@ class Collectives:
             immediately. The call is ordered after the work enqueued on the stream before it, and work enqueued later
             waits for the call (docs/gpu.md).
     algorithm, compression  for this call only, instead of those of `configure`; the same on all ranks.
-    Raises  ArgumentError, DtypeError, OpError, OverlapError, OutOfMemory, StateError: nothing was
-            changed. Mismatch, PeerLost, TimeoutError, Aborted: raised on all ranks; `out` is undefined
+    Raises  ArgumentError, DtypeError, OpError, OverlapError, OutOfMemoryError, StateError: nothing was
+            changed. MismatchError, PeerLostError, WaitTimeoutError, AbortedError: raised on all ranks; `out` is undefined
             and the communicator cannot be used any more.
     """
 
@@ -275,12 +278,7 @@ class Collectives:
         """
         name = "all_gather"
         src, count, code, keep = vector(array, name, "array", dtype, False, True)
-        sizes: Any = count
-        total = count * self._owners()
-        if counts is not None:
-            sizes, total = self._table(name, counts)
-            if self.rank < len(counts) and counts[self.rank] != count:
-                raise ArgumentError(f"{name}: array has {count} elements; counts[{self.rank}] is {counts[self.rank]}")
+        sizes, total = self._joined(name, count, counts)
         if out is None:
             out = new_like(array, total, count)
         dst, n, kind, kept = vector(out, name, "out", dtype, True, True)
@@ -307,8 +305,11 @@ class Collectives:
     ibroadcast = started(_broadcast)
     broadcast_init = persistent(_broadcast)
 
-    def _gather(self, array: Any, root: int = 0, out: Any = None, *, dtype: Optional[str] = None) -> Ready:
+    def _gather(self, array: Any, root: int = 0, out: Any = None, *, counts: Optional[Sequence[int]] = None,
+                dtype: Optional[str] = None) -> Ready:
         """On `root`, all ranks' arrays, joined along the first axis; the other ranks get None.
+
+        counts  as for all_gather.
 
         >>> import tutti, numpy
         >>> tutti.init().gather(numpy.zeros(3)).size == 3 * tutti.size()
@@ -317,25 +318,29 @@ class Collectives:
         name = "gather"
         root = self._rank(name, "root", root)
         src, count, code, keep = vector(array, name, "array", dtype, False, True)
+        sizes, total = self._joined(name, count, counts)
         dst = kept = None
         if self.rank != root:
             out = None
         else:
             if out is None:
-                out = new_like(array, count * self.size, count)
+                out = new_like(array, total, count)
             dst, n, kind, kept = vector(out, name, "out", dtype, True, True)
-            same(name, n, count * self.size, kind, code)
-        return _GATHER, (src, dst, count, code & 255, root), out, (keep, kept)
+            same(name, n, total, kind, code)
+        functions = _GATHER if counts is None else _GATHER_V
+        return functions, (src, dst, sizes, code & 255, root), out, (keep, kept, sizes)
 
     gather = blocking(_gather, _kinds.JoinedAtRoot, True)
     igather = started(_gather)
     gather_init = persistent(_gather)
 
-    def _scatter(self, array: Any, root: int = 0, out: Any = None, *, dtype: Optional[str] = None) -> Ready:
+    def _scatter(self, array: Any, root: int = 0, out: Any = None, *, counts: Optional[Sequence[int]] = None,
+                 dtype: Optional[str] = None) -> Ready:
         """Rank r gets the r-th part of the root's array.
 
         array  is read on the root only; it may be None on the other ranks.
         out    may be None on the root only, because a rank's `out` determines the size of its part.
+        counts  number of elements for each rank, the same list on all ranks; None: equal parts.
 
         >>> import tutti, numpy
         >>> comm = tutti.init()
@@ -347,24 +352,29 @@ class Collectives:
         src = keep = None
         if self.rank == root:
             src, total, code, keep = vector(array, name, "array", dtype, False, True)
-            mine = self._cut(name, total, None)[1]
+            mine = self._cut(name, total, counts)[1]
             if out is None:
                 out = new_like(array, mine, total)
         elif out is None and array is None:
-            raise NotAnArray(f"{name}: rank {self.rank}, which is not the root, needs an out for its part of an array", None)
+            raise NotAnArrayError(f"{name}: rank {self.rank}, which is not the root, needs an out for its part of an array", None)
         elif out is None:
             raise ArgumentError(f"{name}: rank {self.rank}, which is not the root, needs an out")
         dst, n, kind, kept = vector(out, name, "out", dtype, True, True)
         if self.rank == root:
             same(name, n, mine, kind, code)
-        return _SCATTER, (src, dst, n, kind & 255, root), out, (keep, kept)
+        sizes = self._joined(name, n, counts)[0]
+        functions = _SCATTER if counts is None else _SCATTER_V
+        return functions, (src, dst, sizes, kind & 255, root), out, (keep, kept, sizes)
 
     scatter = blocking(_scatter, _kinds.Dealt, True)
     iscatter = started(_scatter)
     scatter_init = persistent(_scatter)
 
-    def _all_to_all(self, array: Any, out: Any = None, *, dtype: Optional[str] = None) -> Ready:
+    def _all_to_all(self, array: Any, out: Any = None, *, counts: Optional[Sequence[int]] = None,
+                    recv_counts: Optional[Sequence[int]] = None, dtype: Optional[str] = None) -> Ready:
         """Send the r-th part of `array` to rank r, and receive the r-th part of `out` from rank r.
+
+        counts, recv_counts  number of elements for each rank, and from each rank: this rank's own lists; None: equal parts.
 
         >>> import tutti, numpy
         >>> comm = tutti.init()
@@ -374,13 +384,18 @@ class Collectives:
         name = "all_to_all"
         src, count, code, keep = vector(array, name, "array", dtype, out is array, True)
         dst, kept = src, None
-        mine = self._cut(name, count, None)[1]
+        if (counts is None) != (recv_counts is None):
+            raise ArgumentError(f"{name}: counts and recv_counts belong together; one of them is missing")
+        table, mine = self._cut(name, count, counts)
+        sizes, total = (None, count) if recv_counts is None else self._table(name, recv_counts)
         if out is not array:
             if out is None:
-                out = new_like(array, count, count)
+                out = new_like(array, total, count)
             dst, n, kind, kept = vector(out, name, "out", dtype, True, True)
-            same(name, n, count, kind, code)
-        return _ALL_TO_ALL, (src, dst, mine, code & 255), out, (keep, kept)
+            same(name, n, total, kind, code)
+        if counts is None:
+            return _ALL_TO_ALL, (src, dst, mine, code & 255), out, (keep, kept)
+        return _ALL_TO_ALL_V, (src, table, dst, sizes, code & 255), out, (keep, kept, table, sizes)
 
     all_to_all = blocking(_all_to_all, _kinds.Swapped, True)
     iall_to_all = started(_all_to_all)
@@ -450,29 +465,6 @@ class Collectives:
 
     def _settings(self) -> Any:
         raise NotImplementedError
-
-    def _owners(self) -> int:
-        """The number of ranks that have a part of the data: all but the helpers."""
-        return self.size - self.helpers
-
-    def _cut(self, name: str, count: int, counts: Optional[Sequence[int]]) -> tuple[Any, int]:
-        """How `count` elements are split among the ranks: the counts for C, and this rank's number of elements."""
-        parts = self._owners()
-        if counts is None:
-            if count % parts:
-                raise ArgumentError(f"{name}: {count} elements cannot be cut in {parts} equal parts, one for "
-                                    "each rank")
-            return count // parts, count // parts
-        table, total = self._table(name, counts)
-        if total != count:
-            raise ArgumentError(f"{name}: array has {count} elements; counts add up to {total}")
-        return table, counts[self.rank] if self.rank < parts else 0
-
-    def _table(self, name: str, counts: Sequence[int]) -> tuple[Any, int]:
-        if len(counts) != self._owners() or min(counts) < 0:
-            raise ArgumentError(f"{name}: counts must have {self._owners()} numbers, one per rank, each 0 or more; "
-                                f"it is {list(counts)}")
-        return (ctypes.c_size_t * len(counts))(*counts), sum(counts)
 
 
 def _address(pointer: Any) -> Optional[int]:

@@ -11,7 +11,8 @@ import weakref
 from typing import Any, Iterator, Optional
 
 from . import _explain
-from ._collectives import Collectives
+from ._buffers import vector
+from ._collectives import Collectives, _address
 from ._errors import ArgumentError, StateError, TuttiError
 from ._kinds import OpLike
 from ._lib import INTERRUPTS, failure, lib
@@ -26,7 +27,7 @@ class Settings(ctypes.Structure):
                 ("connect_timeout", ctypes.c_double)]
 
 
-CONTRACTS = ("same", "any", "run", "exact")
+CONTRACTS = ("same", "any", "run", "element", "exact")
 LIVE: set["Comm"] = set()  # all communicators that were not freed
 
 
@@ -63,6 +64,7 @@ class Comm(Collectives):
         self._helping: Optional[int] = None  # the number of helpers, once it was asked for
         self._grouped: Optional[list[Any]] = None  # arrays of the calls of an open group
         self._arrays = 0  # live arrays in its memory
+        self._registered: dict[int, Any] = {}  # by address: what keeps registered arrays alive
         self._closing: Optional[int] = None  # the handle after `free`, until the last such array is gone
         LIVE.add(self)
 
@@ -97,7 +99,7 @@ class Comm(Collectives):
         return self._another(lib.tutti_comm_dup)  # type: ignore[return-value]
 
     def shrink(self) -> "Comm":
-        """A communicator of the surviving ranks, after PeerLost or another failure. Collective over the survivors.
+        """A communicator of the surviving ranks, after PeerLostError or another failure. Collective over the survivors.
         This communicator does not change; free it."""
         return self._another(lib.tutti_comm_shrink)  # type: ignore[return-value]
 
@@ -131,11 +133,11 @@ class Comm(Collectives):
         is what the environment variable says.
 
         contract     how reproducible results are (docs/reproducible.md): 'same' (the same bits on all ranks), 'run' (also in
-                     every run), 'exact' (the exact sum, rounded once), or 'any' (no guarantee). TUTTI_CONTRACT
+                     every run), 'element' (the bits of an element depend on its inputs and the number of ranks alone), 'exact' (the exact sum, rounded once), or 'any' (no guarantee). TUTTI_CONTRACT
         algorithm    the plans that may run: 'fold(ring)', 'doubling:0-64k;ring:64k-', '^tree'; '': tutti chooses. TUTTI_ALGO
         slices       the number of parts that a vector is cut into, which are pipelined; 0: tutti chooses. TUTTI_SLICES
         helpers      the number of helpers: the last ranks, which contribute no data and sum for the others
-        timeout      seconds that calls wait for other ranks before they raise TimeoutError. TUTTI_TIMEOUT
+        timeout      seconds that calls wait for other ranks before they raise WaitTimeoutError. TUTTI_TIMEOUT
         compression  of messages between hosts where that saves time (docs/lighter.md): 'lossless' (the results keep their
                      bits), 'error=1e-2' (float32 sums may be off by that fraction of the sum of the ranks' largest
                      magnitudes), or 'none'. TUTTI_CODE
@@ -192,7 +194,7 @@ class Comm(Collectives):
                 self._grouped = None
 
     def async_error(self) -> None:
-        """Raise the error of a communicator that has failed, or PeerLost if a rank is gone. Does not wait for other ranks."""
+        """Raise the error of a communicator that has failed, or PeerLostError if a rank is gone. Does not wait for other ranks."""
         self._check(lib.tutti_comm_async_error(self._handle))
 
     # ---- plans ----
@@ -277,6 +279,29 @@ class Comm(Collectives):
         kind, axes, n, _ = form_of(shape, dtype)
         return numpy.frombuffer(self.alloc(n * kind.itemsize), kind).reshape(axes)
 
+    def register(self, array: Any) -> None:
+        """Let every rank on this machine map an array of yours, which saves a copy of data in it. Its bytes stay. No other thread
+        may write to it, or next to it, during the call. The communicator keeps it alive until `deregister` or `free`.
+
+        >>> import tutti, numpy
+        >>> comm, x = tutti.init(), numpy.zeros(1 << 16)
+        >>> comm.register(x)
+        >>> comm.allreduce(x, out=x).size
+        65536
+        >>> comm.deregister(x)
+        """
+        at, n, code, keep = vector(array, "register", "array", None, True, True)
+        where = _address(at)
+        self._check(lib.tutti_comm_register(self._handle, at, n * lib.tutti_type_size(code & 255)))
+        if where is not None:
+            self._registered[where] = keep
+
+    def deregister(self, array: Any) -> None:
+        """End the effect of `register`."""
+        at = vector(array, "deregister", "array", None, True, True)[0]
+        self._check(lib.tutti_comm_deregister(self._handle, at))
+        self._registered.pop(_address(at) or 0, None)
+
     def _give_back(self, at: int) -> None:
         handle = self._handle if self._closing is None else self._closing
         if handle is not None:
@@ -289,7 +314,7 @@ class Comm(Collectives):
     # ---- the end ----
 
     def abort(self, reason: str = "") -> None:
-        """Make every pending and later call on this communicator, on all ranks, raise Aborted with `reason`
+        """Make every pending and later call on this communicator, on all ranks, raise AbortedError with `reason`
         (cut at 100 bytes). Any thread may call it at any time."""
         self._check(lib.tutti_comm_abort(self._handle, short(reason) if reason else None))
 
@@ -306,6 +331,9 @@ class Comm(Collectives):
         for request in list(self._persistent):
             if not request.running:
                 request.free()
+        for at in [] if self._running else list(self._registered):
+            lib.tutti_comm_deregister(self._handle, at)
+            del self._registered[at]
         if self._arrays and not self._running:
             self._closing = self._handle  # closed when the last array is freed
         else:

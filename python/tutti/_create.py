@@ -11,7 +11,7 @@ from typing import Any, Callable, Optional
 
 from . import _lib
 from ._comm import Comm, Settings
-from ._errors import ArgumentError, StateError, Unsupported
+from ._errors import ArgumentError, StateError, UnsupportedError
 from ._lib import check, lib
 from ._signals import callback, watch
 
@@ -86,7 +86,7 @@ def _library_for(tag: str, family: str) -> Any:
         try:
             library = ctypes.CDLL(str(beside) if beside and beside.exists() else name)
         except OSError as why:
-            raise Unsupported(f"from_mpi: mpi4py uses {family}, and tutti's library for it cannot be loaded "
+            raise UnsupportedError(f"from_mpi: mpi4py uses {family}, and tutti's library for it cannot be loaded "
                               f"({why}); `make mpi` builds it where {family} is") from None
         function = library.tutti_comm_from_mpi_of
         function.argtypes = [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p]
@@ -103,7 +103,7 @@ def from_mpi(comm: Any) -> Comm:
     mpi = sys.modules["mpi4py.MPI"]
     vendor = mpi.get_vendor()[0]
     if vendor not in _FAMILIES:
-        raise Unsupported(f"from_mpi: mpi4py uses {vendor}; tutti knows {', '.join(_FAMILIES)}")
+        raise UnsupportedError(f"from_mpi: mpi4py uses {vendor}; tutti knows {', '.join(_FAMILIES)}")
     tag, family = _FAMILIES[vendor]
     function = _library_for(tag, family)
     out = ctypes.c_void_p()

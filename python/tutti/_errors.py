@@ -22,7 +22,7 @@ class ArgumentError(TuttiError, ValueError):
     status = -1
 
 
-class NotAnArray(ArgumentError):
+class NotAnArrayError(ArgumentError):
     """Internal: the argument `what` is not an array. Collectives of objects accept it; other calls raise ArgumentError."""
 
     def __init__(self, sentence: str, what: object) -> None:
@@ -48,31 +48,31 @@ class OverlapError(TuttiError, ValueError):
     status = -4
 
 
-class OutOfMemory(TuttiError, MemoryError):
+class OutOfMemoryError(TuttiError, MemoryError):
     """Memory or file descriptors are exhausted; nothing was changed."""
 
     status = -5
 
 
-class Mismatch(TuttiError):
+class MismatchError(TuttiError):
     """Another rank made a different call. The communicator cannot be used any more."""
 
     status = -6
 
 
-class PeerLost(TuttiError):
+class PeerLostError(TuttiError):
     """Another rank failed, or the aggregator is lost. `Comm.shrink` and `Comm.grow` make a communicator of the survivors."""
 
     status = -7
 
 
-class TimeoutError(TuttiError, builtins.TimeoutError):
-    """The time limit (TUTTI_TIMEOUT, `Comm.set_timeout`) has passed. The communicator cannot be used any more."""
+class WaitTimeoutError(TuttiError, builtins.TimeoutError):
+    """The time limit (`timeout` of `Comm.configure`, TUTTI_TIMEOUT) has passed. The communicator cannot be used any more."""
 
     status = -8
 
 
-class Aborted(TuttiError):
+class AbortedError(TuttiError):
     """A rank called `Comm.abort`, or its program ended with an exception."""
 
     status = -9
@@ -84,7 +84,7 @@ class StateError(TuttiError):
     status = -10
 
 
-class SystemRefused(TuttiError):
+class SystemCallError(TuttiError):
     """A system call failed."""
 
     status = -11
@@ -96,7 +96,7 @@ class ScheduleError(TuttiError, ValueError):
     status = -12
 
 
-class Unsupported(TuttiError, NotImplementedError):
+class UnsupportedError(TuttiError, NotImplementedError):
     """The call is legal, but not supported here: for example, no plan can execute it."""
 
     status = -13

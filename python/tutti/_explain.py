@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _OWNED = {"reduce_scatter", "allgather", "gather", "scatter", "alltoall"}  # each rank has a part of the vector
 _PARTS = {"allgather", "gather"}  # the argument of the call is this rank's part
-_CONTRACTS = ("same", "any", "run", "exact")
+_CONTRACTS = ("same", "any", "run", "element", "exact")
 _PICTURES = ("words", "terminal", "svg", "html", "json")
 
 
@@ -52,7 +52,7 @@ class _Measured(ctypes.Structure):
 
 class _Report(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t),
-                *((name, ctypes.c_int) for name in ("proven", "rank_order", "same_grouping", "transitive", "blocks",
+                *((name, ctypes.c_int) for name in ("proven", "rank_order", "same_grouping", "element", "transitive", "blocks",
                                                     "steps", "messages")),
                 *((name, ctypes.c_int64) for name in ("sent_blocks", "reduced", "copied")),
                 ("scratch_blocks", ctypes.c_int), ("witness", ctypes.c_char * 400)]
@@ -65,7 +65,7 @@ class _Drawing(ctypes.Structure):
 
 _HERE = -1.0  # TUTTI_CROWD_HERE: the ranks share this machine's memory
 
-_FLAGS = {"possible", "admissible", "proven", "rank_order", "same_grouping", "transitive"}
+_FLAGS = {"possible", "admissible", "proven", "rank_order", "same_grouping", "element", "transitive"}
 
 
 def _dict_of(struct: Any) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import inspect
 from typing import TYPE_CHECKING, Any, Callable, TypeVar, cast
 
 from ._card import handle_of, in_order_of
-from ._errors import ArgumentError, NotAnArray, StateError
+from ._errors import ArgumentError, NotAnArrayError, StateError
 from ._objects import of_objects
 from ._ops import RAISED
 from ._request import Persistent, Request
@@ -50,7 +50,7 @@ def _on_stream(self: Any, prepare: Callable[..., Ready], stream: object, args: A
     try:
         with in_order_of(handle):
             functions, arguments, result, keep = prepare(self, *args, **kwargs)
-    except NotAnArray as why:
+    except NotAnArrayError as why:
         raise ArgumentError(f"{why}; a stream orders arrays on its device only") from None
     if len(functions) < 4:
         raise ArgumentError(f"{name}: stream= does not go with algorithm= or compression=; use Comm.configure")
@@ -76,7 +76,7 @@ def blocking(prepare: Callable[..., Ready], _kind: type[K], streams: bool = Fals
                 return _on_stream(self, prepare, stream, args, kwargs)
         try:
             functions, arguments, result, keep = prepare(self, *args, **kwargs)
-        except NotAnArray as why:
+        except NotAnArrayError as why:
             if self._grouped is not None:
                 raise StateError(f"{why}; in a group calls take arrays only") from None
             return of_objects(self, name, why, {**dict(zip(named, args)), **kwargs})
@@ -96,7 +96,7 @@ def _made(kind: Any, which: int, name: str, doc: str, prepare: Any) -> Any:
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         try:
             functions, arguments, result, keep = prepare(self, *args, **kwargs)
-        except NotAnArray as why:
+        except NotAnArrayError as why:
             raise ArgumentError(f"{why}; objects have the blocking form only") from None
         handle = ctypes.c_void_p()
         try:

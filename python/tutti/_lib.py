@@ -32,7 +32,7 @@ _FUNCTIONS = {
     "comm_configure": "pp", "comm_config": "pp", "comm_async_error": "p", "group_begin": "p", "group_end": "pp",
     "wait_all": "np", "wait_any": "npp",
     "comm_measure": "piniip", "comm_shrink": "pp", "comm_grow": "pip", "comm_newcomers": "p",
-    "newcomer": "", "comm_apart": "piip", "mem_alloc": "pnp", "mem_free": "pp",
+    "newcomer": "", "comm_apart": "piip", "mem_alloc": "pnp", "mem_free": "pp", "comm_register": "ppn", "comm_deregister": "pp",
     "request_start": "p", "request_wait": "p", "request_test": "pp", "request_free": "p",
     "unique_id": "p", "comm_create": "ppiip", "comm_create_store": "ppiip",
     "comm_create_gather": "pppiip", "coll_name": "i:s", "algo_name": "ip:s", "algo_source": "i:s",

@@ -2,7 +2,8 @@
 
 Each object is pickled. A first collective exchanges slots of a fixed size with the beginning and the length of each pickle.
 If a pickle is longer than a slot, a second collective sends the rest; the slots contain its size. Python computes sums,
-in rank order, so all ranks get the same result.
+in rank order, so all ranks get the same result. A rank that cannot pickle its object sends the reason in its slot; the call
+then fails on all ranks that read it, and there is no second collective.
 Unpickling can run arbitrary code, so the ranks of a job have to trust each other.
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -14,7 +15,7 @@ import pickle
 import struct
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Optional, Sequence
 
-from ._errors import ArgumentError, NotAnArray, OpError
+from ._errors import ArgumentError, NotAnArrayError, OpError
 from ._kinds import OpLike
 from ._ops import MadeOp
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from ._comm import Comm
 
 _SLOT = 256
-_HEAD = struct.Struct("<4sIQQ")  # mark, 0, bytes of this object, bytes of the sender's longest object
+_HEAD = struct.Struct("<4sIQQ")  # mark, 1: failed, bytes of this object, bytes of the sender's longest object
 _MARK = b"\xf7obj"
 _ROOM = _SLOT - _HEAD.size
 
@@ -30,12 +31,27 @@ _ROOM = _SLOT - _HEAD.size
 # ---- bytes ----
 
 
+class _Failed(bytes):
+    """What is sent in place of an object that cannot be: the reason, in words."""
+
+    why: BaseException
+
+
+def _failed(why: BaseException) -> _Failed:
+    data = _Failed(f"{type(why).__name__}: {why}".encode()[:_ROOM])
+    data.why = why
+    return data
+
+
 def _packed(thing: Any) -> bytes:
-    return pickle.dumps(thing, pickle.HIGHEST_PROTOCOL)
+    try:
+        return pickle.dumps(thing, pickle.HIGHEST_PROTOCOL)
+    except Exception as why:  # whatever __reduce__ raises
+        return _failed(why)
 
 
 def _slot(data: bytes, longest: int) -> bytes:
-    return (_HEAD.pack(_MARK, 0, len(data), longest) + data[:_ROOM]).ljust(_SLOT, b"\0")
+    return (_HEAD.pack(_MARK, isinstance(data, _Failed), len(data), longest) + data[:_ROOM]).ljust(_SLOT, b"\0")
 
 
 class _Slot:
@@ -45,11 +61,14 @@ class _Slot:
         mark: bytes
         self.bytes: int
         self.longest: int
-        mark, _, self.bytes, self.longest = _HEAD.unpack_from(slot)
+        mark, self.failed, self.bytes, self.longest = _HEAD.unpack_from(slot)
         if mark != _MARK:
             raise ArgumentError(f"{call}: this rank brought an object, and another rank an array; all ranks must bring the "
                                 "same kind")
         self._first = slot[_HEAD.size:_HEAD.size + min(self.bytes, _ROOM)]
+
+    def reason(self) -> str:
+        return bytes(self._first).decode(errors="replace")
 
     @property
     def rest(self) -> int:
@@ -62,6 +81,16 @@ class _Slot:
 def _slots(whole: bytearray, call: str) -> list[_Slot]:
     view = memoryview(whole)
     return [_Slot(view[at:at + _SLOT], call) for at in range(0, len(whole), _SLOT)]
+
+
+def _none_failed(call: str, slots: Iterable[tuple[int, _Slot]], mine: Iterable[bytes]) -> None:
+    """Raise the error of a rank that could not pickle its object; on that rank, its own."""
+    for data in mine:
+        if isinstance(data, _Failed):
+            raise data.why
+    for rank, slot in slots:
+        if slot.failed:
+            raise ArgumentError(f"{call}: rank {rank} brought nothing that can be pickled: {slot.reason()}")
 
 
 def _rest(data: bytes, size: int) -> bytes:
@@ -85,6 +114,7 @@ def _broadcast(comm: "Comm", thing: Any, root: int = 0) -> Any:
     slot = bytearray(_slot(data, len(data)) if comm.rank == root else _SLOT)
     comm.broadcast(slot, root)
     head = _Slot(memoryview(slot), "broadcast")
+    _none_failed("broadcast", [(root, head)], [data])
     rest = bytearray(data[_ROOM:] if comm.rank == root else head.rest)
     if head.rest:
         comm.broadcast(rest, root)
@@ -96,6 +126,7 @@ def _all_gather(comm: "Comm", thing: Any, call: str = "all_gather") -> list[Any]
     whole = bytearray(_SLOT * comm.size)
     comm.all_gather(_slot(data, len(data)), out=whole)
     slots = _slots(whole, call)
+    _none_failed(call, enumerate(slots), [data])
     counts = [s.rest for s in slots]
     rest = bytearray(sum(counts))
     if rest:
@@ -112,6 +143,7 @@ def _gather(comm: "Comm", thing: Any, root: int = 0, call: str = "gather") -> Op
     whole = bytearray(_SLOT * comm.size)
     comm.all_gather(_slot(data, len(data)), out=whole)  # every rank needs the greatest length
     slots = _slots(whole, call)
+    _none_failed(call, enumerate(slots), [data])
     size = _longest(slots)
     here = comm.rank == root
     rest = bytearray(size * comm.size) if here else None
@@ -122,11 +154,12 @@ def _gather(comm: "Comm", thing: Any, root: int = 0, call: str = "gather") -> Op
 
 def _scatter(comm: "Comm", things: Any, root: int = 0) -> Any:
     here = comm.rank == root
-    parts = [_packed(thing) for thing in _one_per_rank(comm, things, "scatter")] if here else []
+    parts = _parts(comm, things, "scatter") if here else []
     size = max(map(len, parts), default=0)
     slot = bytearray(_SLOT)
     comm.scatter(b"".join(_slot(part, size) for part in parts) if here else None, root, out=slot)
     mine = _Slot(memoryview(slot), "scatter")
+    _none_failed("scatter", [(root, mine)], parts)
     size = _longest([mine])
     rest = bytearray(size)
     if size:
@@ -135,11 +168,12 @@ def _scatter(comm: "Comm", things: Any, root: int = 0) -> Any:
 
 
 def _all_to_all(comm: "Comm", things: Any) -> list[Any]:
-    parts = [_packed(thing) for thing in _one_per_rank(comm, things, "all_to_all")]
+    parts = _parts(comm, things, "all_to_all")
     longest = max(map(len, parts))
     whole = bytearray(_SLOT * comm.size)
     comm.all_to_all(b"".join(_slot(part, longest) for part in parts), out=whole)
     slots = _slots(whole, "all_to_all")
+    _none_failed("all_to_all", enumerate(slots), parts)
     size = _longest(slots)
     rest = bytearray(size * comm.size)
     if size:
@@ -147,11 +181,15 @@ def _all_to_all(comm: "Comm", things: Any) -> list[Any]:
     return _things(slots, rest, size)
 
 
-def _one_per_rank(comm: "Comm", things: Any, call: str) -> Sequence[Any]:
-    if not isinstance(things, (list, tuple)) or len(things) != comm.size:
-        raise ArgumentError(f"{call} takes an array, or a list of {comm.size} objects, one per rank, not "
-                            f"{f'{len(things)} of them' if isinstance(things, (list, tuple)) else type(things).__name__}")
-    return things
+def _parts(comm: "Comm", things: Any, call: str) -> list[bytes]:
+    """One pickle for each rank. If one fails, all do."""
+    parts: list[bytes] = [_failed(ArgumentError(
+        f"{call} takes an array, or a list of {comm.size} objects, one per rank, not "
+        f"{f'{len(things)} of them' if isinstance(things, (list, tuple)) else type(things).__name__}"))]
+    if isinstance(things, (list, tuple)) and len(things) == comm.size:
+        parts = [_packed(thing) for thing in things]
+    failed = [part for part in parts if isinstance(part, _Failed)]
+    return [failed[0]] * comm.size if failed else parts
 
 
 # ---- messages ----
@@ -159,6 +197,7 @@ def _one_per_rank(comm: "Comm", things: Any, call: str) -> Sequence[Any]:
 
 def _send(comm: "Comm", thing: Any, to: int) -> None:
     data = _packed(thing)
+    _none_failed("send", [], [data])
     comm.send(_slot(data, len(data)), to)
     if len(data) > _ROOM:
         comm.send(data[_ROOM:], to)
@@ -232,14 +271,14 @@ FORMS: dict[str, Callable[..., Any]] = {
     "recv": _recv}
 
 
-def of_objects(comm: Any, name: str, why: NotAnArray, given: dict[str, Any]) -> Any:
+def of_objects(comm: Any, name: str, why: NotAnArrayError, given: dict[str, Any]) -> Any:
     """Run the collective of that name on objects; no argument in `given` is an array. why: the error of the attempt to use the
     argument as an array, raised if the collective does not take objects."""
     form = FORMS.get(name)
     thing = given.pop("array", None)
     if form is None or why.what is not thing:
         raise ArgumentError(str(why)) from None
-    for word in ("out", "dtype", "counts", "algorithm", "compression"):
+    for word in ("out", "dtype", "counts", "recv_counts", "algorithm", "compression"):
         if given.pop(word, None) is not None:
             raise ArgumentError(f"{why}; {word}= is for arrays") from None
     return form(comm, thing, **given)

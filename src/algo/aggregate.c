@@ -28,7 +28,7 @@
 #include "algo_helpers.h"
 
 enum { MOST = 1 << 16 };
-#define DATA_WRONG "it needs ranks that only help: tutti_comm_set_helpers, or data=6 in its name"
+#define DATA_WRONG "it needs ranks that only help: helpers of tutti_config, or data=6 in its name"
 
 typedef struct shape {
   int data, arity, trees;

@@ -81,30 +81,57 @@ tutti_status tt_host_check(const char *function, const char *name, const void *a
 }
 
 /* Only ranks with data have counts. */
-static tutti_status measure_varied(const tt_sched *like, const char *function, const tt_call *c,
-                                   size_t most, vector *v) {
-  if (!c->counts) return tt_fail(TUTTI_ERR_ARG, "%s: counts is NULL", function);
-  *v = (vector){0, like->rank < like->data ? c->counts[like->rank] : 0, 0};
+static tutti_status measure_varied(const tt_sched *like, const char *function, const char *name,
+                                   const size_t *counts, size_t most, vector *v) {
+  if (!counts) return tt_fail(TUTTI_ERR_ARG, "%s: %s is NULL", function, name);
+  *v = (vector){0, like->rank < like->data ? counts[like->rank] : 0, 0};
   for (int r = 0; r < like->data; r++) {
-    char what[40];
+    char what[60];
     if (r == like->rank) v->before = v->all;
-    if (c->counts[r] <= most - v->all) {
-      v->all += c->counts[r];
+    if (counts[r] <= most - v->all) {
+      v->all += counts[r];
       continue;
     }
-    snprintf(what, sizeof what, r ? "with those before it counts[%d]" : "counts[%d]", r);
-    return too_long(function, what, c->counts[r]);
+    snprintf(what, sizeof what, r ? "with those before it %s[%d]" : "%s[%d]", name, r);
+    return too_long(function, what, counts[r]);
   }
   return TUTTI_OK;
 }
 
+/* Of an all-to-all, where src and dst have counts of their own. */
+static tutti_status measure_alltoallv(const tt_sched *like, const char *function, const tt_call *c,
+                                      size_t most, vector *src, vector *dst) {
+  const int rank = like->rank;
+  tutti_status status = measure_varied(like, function, "counts", c->counts, most, src);
+  if (!status) status = measure_varied(like, function, "recv_counts", c->recv_counts, most, dst);
+  if (status) return status;
+  if (rank < like->data && c->counts[rank] != c->recv_counts[rank])
+    return tt_fail(TUTTI_ERR_ARG,
+                   "%s: rank %d sends itself counts[%d] = %zu and receives recv_counts[%d] = %zu; "
+                   "make them equal",
+                   function, rank, rank, c->counts[rank], rank, c->recv_counts[rank]);
+  const bool in_place = c->src == c->dst && src->all && dst->all;
+  for (int r = 0; in_place && r < like->data; r++)
+    if (c->counts[r] != c->recv_counts[r])
+      return tt_fail(TUTTI_ERR_ARG,
+                     "%s: in place, counts and recv_counts must be equal, and those of rank %d are "
+                     "%zu and %zu",
+                     function, r, c->counts[r], c->recv_counts[r]);
+  return TUTTI_OK;
+}
+
 static tutti_status call_vector_size(const tt_sched *like, const char *function, const tt_call *c,
-                                     vector *v) {
+                                     vector *v, vector *dst) {
   const size_t most = PTRDIFF_MAX / tutti_type_size(c->type);
-  if (c->varied) return measure_varied(like, function, c, most, v);
+  if (tt_call_is_alltoallv(c)) return measure_alltoallv(like, function, c, most, v, dst);
+  if (c->varied) {
+    const tutti_status status = measure_varied(like, function, "counts", c->counts, most, v);
+    *dst = *v;
+    return status;
+  }
   const size_t blocks = like->blocks;
   if (c->count > most / blocks) return too_long(function, "count", c->count);
-  *v = (vector){c->count * blocks, c->count, blocks > 1 ? c->count * (size_t)like->rank : 0};
+  *dst = *v = (vector){c->count * blocks, c->count, blocks > 1 ? c->count * (size_t)like->rank : 0};
   return TUTTI_OK;
 }
 
@@ -148,14 +175,14 @@ tutti_status tt_call_check(const tutti_comm *comm, const char *function, const t
   if (tt_coll_rooted(c->coll) && (c->root < 0 || c->root >= like.data))
     return tt_fail(TUTTI_ERR_ARG, "%s: root %d is not a rank of 0..%d%s", function, c->root,
                    like.data - 1, like.data < like.ranks ? "; the others bring no data" : "");
-  vector v = {0, 0, 0};
-  if ((status = call_vector_size(&like, function, c, &v))) return status;
+  vector v = {0, 0, 0}, to = v;
+  if ((status = call_vector_size(&like, function, c, &v, &to))) return status;
   const size_t element = tutti_type_size(c->type), align = tt_type_align(c->type);
   uint32_t lo, hi;
   tt_coll_src(&like, &lo, &hi);
   const extent src = extent_of(&v, c->src, lo, hi, like.blocks, element);
   tt_coll_dst(&like, &lo, &hi);
-  const extent dst = extent_of(&v, c->dst, lo, hi, like.blocks, element);
+  const extent dst = extent_of(&to, c->dst, lo, hi, like.blocks, element);
   if ((status = check_buffer(function, "src", src, align))) return status;
   if ((status = check_buffer(function, "dst", dst, align))) return status;
   *in_place = src.bytes && dst.bytes && src.base == dst.base;

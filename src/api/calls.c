@@ -30,10 +30,11 @@ static tutti_status read_call(tutti_comm *comm, const char *function, const tutt
                    (int)c->coll);
   a->many = c->srcs || c->dsts || c->n || (c->counts && c->coll == TUTTI_ALLREDUCE);
   if (a->many && c->coll != TUTTI_ALLREDUCE) return unfit(function, c, "list of buffers");
-  const bool varies = c->coll == TUTTI_ALLGATHER || c->coll == TUTTI_REDUCE_SCATTER;
-  if (c->counts && !varies && !a->many) return unfit(function, c, "counts");
+  if (c->counts && (!tt_coll_owned(c->coll) && !a->many)) return unfit(function, c, "counts");
+  if (c->recv_counts && c->coll != TUTTI_ALLTOALL) return unfit(function, c, "recv_counts");
   const char *text = c->compression ? "compression" : c->algorithm ? "algorithm" : NULL;
-  if (text && (a->many || c->coll == TUTTI_BARRIER || (c->compression && c->counts)))
+  const bool counted = c->counts && (c->compression || c->coll == TUTTI_ALLTOALL);
+  if (text && (a->many || c->coll == TUTTI_BARRIER || counted))
     return tt_fail(TUTTI_ERR_ARG, "%s: %s%s takes no %s", function, tutti_coll_name(c->coll),
                    a->many     ? " of a list of buffers"
                    : c->counts ? " with counts"
@@ -42,8 +43,8 @@ static tutti_status read_call(tutti_comm *comm, const char *function, const tutt
   a->list = (tt_list){c->n, c->srcs, c->dsts, c->counts, c->type, c->op, c->tag};
   a->call = (tt_call){.coll = c->coll, .src = c->src, .dst = c->dst, .type = c->type};
   if (c->coll == TUTTI_BARRIER) a->call = tt_barrier_call(comm);
-  if (c->counts)
-    a->call.varied = true, a->call.counts = c->counts;
+  if (c->counts || c->recv_counts)
+    a->call.varied = true, a->call.counts = c->counts, a->call.recv_counts = c->recv_counts;
   else if (c->coll != TUTTI_BARRIER)
     a->call.count = c->count;
   if (tt_coll_reduces(c->coll) && c->coll != TUTTI_BARRIER) a->call.op = c->op;

@@ -74,6 +74,16 @@ COLLECTIVE(gather, LIST(const void *src, void *dst, size_t count, tutti_type typ
            LIST(.coll = TUTTI_GATHER, EACH, .root = root))
 COLLECTIVE(scatter, LIST(const void *src, void *dst, size_t count, tutti_type type, int root),
            LIST(.coll = TUTTI_SCATTER, EACH, .root = root))
+COLLECTIVE(gatherv,
+           LIST(const void *src, void *dst, const size_t *counts, tutti_type type, int root),
+           LIST(.coll = TUTTI_GATHER, VARIED, .root = root))
+COLLECTIVE(scatterv,
+           LIST(const void *src, void *dst, const size_t *counts, tutti_type type, int root),
+           LIST(.coll = TUTTI_SCATTER, VARIED, .root = root))
+COLLECTIVE(alltoallv,
+           LIST(const void *src, const size_t *counts, void *dst, const size_t *recv_counts,
+                tutti_type type),
+           LIST(.coll = TUTTI_ALLTOALL, VARIED, .recv_counts = recv_counts))
 COLLECTIVE(alltoall, LIST(const void *src, void *dst, size_t count, tutti_type type),
            LIST(.coll = TUTTI_ALLTOALL, EACH))
 

@@ -132,7 +132,7 @@ static tutti_status place_asked_hosts(const tutti_question *q, tt_setting *setti
   const size_t P = (size_t)q->ranks;
   tt_tree tree;
   tt_cost_model model;
-  const bool places = tt_goes_by_places(q->coll, q->op) && !setting->data;
+  const bool places = tt_goes_by_places(q->coll, p->problem.needs) && !setting->data;
   if (!setting->profile.hosts || setting->ranks_per_core > 0 || !places) return TUTTI_OK;
   tutti_status status = *setting->levels ? tt_tree_parse(setting->levels, &tree) : TUTTI_OK;
   if (status || (*setting->levels && tree.ranks != q->ranks)) return status; /* said later */
@@ -181,9 +181,9 @@ tutti_status tutti_prices_make(const tutti_question *q, tutti_prices **prices) {
   status = place_ranks(q, &setting);
   tt_call call = {.coll = q->coll, .type = q->type, .op = q->op};
   tt_call_check_kind("tutti_prices_make", &call); /* sets what a barrier exchanges */
-  p->problem = (tt_problem){
-      .coll = q->coll, .root = q->root, .needs = tt_needs_of(q->coll, call.type, call.op)};
-  if (q->contract == TUTTI_CONTRACT_ANY) p->problem.needs &= ~(unsigned)TT_NEED_SAME;
+  p->problem = (tt_problem){.coll = q->coll,
+                            .root = q->root,
+                            .needs = tt_needs_of(q->contract, q->coll, call.type, call.op)};
   if (q->contract == TUTTI_CONTRACT_EXACT && p->problem.needs) p->exact = 1 + (int)q->type;
   if (!status && q->only && *q->only) status = only_these(q, &setting);
   if (!status && setting.only && setting.only->n) status = helpers_of(q, &setting);

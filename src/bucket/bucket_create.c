@@ -246,10 +246,10 @@ static tutti_status check_tensors(tutti_buckets *b, const tutti_tensor *tensors)
                        tutti_type_name(t->type));
   }
   if (!status && (b->config.bf16 || b->config.compression)) status = check_on_host(b, tensors);
-  if (!status && b->config.bf16 && (helpers || tt_comm_contract(b->comm) == TUTTI_CONTRACT_EXACT))
+  if (!status && b->config.bf16 && (helpers || tt_comm_contract(b->comm) >= TUTTI_CONTRACT_ELEMENT))
     return tt_fail(TUTTI_ERR_UNSUPPORTED, "%s: no bf16 %s", WHO,
                    helpers ? "with ranks that bring no data (tutti_config.helpers)"
-                           : "under the contract exact: what is rounded is not exact");
+                           : "under the contracts element and exact: it rounds the inputs");
   if (!status && b->config.compression) status = set_compression(b);
   b->config.compression = NULL; /* the caller's */
   b->wish = tt_comm_wish(b->comm);

@@ -21,9 +21,11 @@ int tt_weight_of(const tt_chooser *c, tutti_type type) {
 
 /* ---- admissible plans ---- */
 
-unsigned tt_needs_of(tutti_coll coll, tutti_type type, tutti_op op) {
+unsigned tt_needs_of(tutti_contract contract, tutti_coll coll, tutti_type type, tutti_op op) {
   if (!tt_coll_reduces(coll)) return 0;
-  return (tt_op_commutative(op) ? 0 : TT_NEED_ORDER) | (tt_op_rounds(type, op) ? TT_NEED_SAME : 0);
+  const unsigned order = tt_op_commutative(op) ? 0 : TT_NEED_ORDER;
+  if (!tt_op_rounds(type, op) || contract == TUTTI_CONTRACT_ANY) return order;
+  return order | (contract == TUTTI_CONTRACT_ELEMENT ? TT_NEED_ELEMENT : TT_NEED_SAME);
 }
 
 double tt_work_of(tt_sched *const *all, int ranks) {
@@ -100,6 +102,37 @@ tutti_status tt_meets(const tt_ask *asked, unsigned needs, double most, unsigned
   return unless_starved(status);
 }
 
+/* Does this plan form each sum in one step? Ranks that take the same steps are asked as one. */
+static tutti_status sums_at_once(const tt_chooser *c, tt_ask ask, bool *is, bool *skipped) {
+  const bool alike = tt_algo_uniform(&ask, c->levels ? &c->model.tree : NULL);
+  tutti_status status = TUTTI_OK;
+  *is = true;
+  for (int in_place = 0; in_place < 2 && *is && !status; in_place++) {
+    tt_sched *mine = NULL, **all;
+    ask.in_place = in_place;
+    if ((status = tt_algo_build(&ask, &mine))) break;
+    *is = tt_sums_at_once(&mine, 1);
+    tt_sched_free(mine);
+    if (!*is || alike) continue;
+    if (ask.ranks > TT_MOST_PROVEN) return *skipped = true, TUTTI_OK;
+    if ((status = tt_algo_build_all(&ask, &all))) break;
+    *is = tt_sums_at_once(all, ask.ranks);
+    tt_sched_free_all(all, ask.ranks);
+  }
+  return unless_starved(status);
+}
+
+static tutti_status gives_element_bits(const tt_chooser *c, const tt_ask *ask, double most,
+                                       unsigned *met, bool *skipped) {
+  bool at_once = false;
+  unsigned ordered = 0;
+  tutti_status status = sums_at_once(c, *ask, &at_once, skipped);
+  if (!status && at_once && !*skipped)
+    status = tt_meets(ask, TT_NEED_ORDER, most, &ordered, skipped);
+  if (ordered) *met |= TT_NEED_ELEMENT;
+  return status;
+}
+
 static tutti_status can_be_proven(const tt_chooser *c, const tt_ask *ask, unsigned *met) {
   bool can = false;
   const tutti_status status = tt_proven_can(ask, &c->setting, &can);
@@ -145,6 +178,7 @@ static lack lacking(tt_chooser *c, tt_finding **found, const tt_plan_spec *plan,
     met |= is_met;
     skipped |= is_skipped;
   }
+  if (!status && open & TT_NEED_ELEMENT) status = gives_element_bits(c, &ask, most, &met, &skipped);
   if (!status && open & TT_NEED_PROOF) status = can_be_proven(c, &ask, &met);
   if (!status && open & TT_NEED_FEW) status = rounds_little(c, &ask, &met, &skipped);
   if (status) {
@@ -199,6 +233,12 @@ static bool try_override(tt_chooser *c, const tt_problem *p, const tt_plan_spec 
   else if (lacks.needs & TT_NEED_ORDER)
     snprintf(refusal, TT_REFUSAL,
              "%s cannot do a non-commutative op: it does not keep the ranks' order", name);
+  else if (lacks.needs & TT_NEED_ELEMENT)
+    snprintf(
+        refusal, TT_REFUSAL,
+        "%s forms sums in several steps, or not in rank order, so the contract 'element' rules it "
+        "out for an op that rounds",
+        name);
   else if (lacks.needs)
     snprintf(refusal, TT_REFUSAL,
              "%s cannot do an op that rounds: it groups the operands differently on some ranks, "
@@ -340,7 +380,9 @@ static tutti_status pick(tt_chooser *c, const tt_problem *p, const tt_override *
              c->setting.ranks - c->setting.data);
   return tt_fail(TUTTI_ERR_UNSUPPORTED, "no plan can do %s on %d ranks%s%s%s",
                  tutti_coll_name(p->coll), c->setting.ranks, helpers,
-                 p->needs & TT_NEED_ORDER ? ", with an op that does not commute" : "",
+                 p->needs & TT_NEED_ORDER     ? ", with an op that does not commute"
+                 : p->needs & TT_NEED_ELEMENT ? ", with each sum in one step (contract 'element')"
+                                              : "",
                  override->n ? ", or what can is ruled out" : "");
 }
 

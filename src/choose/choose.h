@@ -65,13 +65,15 @@ const tt_cost_model *tt_chooser_model(const tt_chooser *c);
 typedef enum tt_need {
   TT_NEED_ORDER = 1, /* the op does not commute: operands in rank order */
   TT_NEED_SAME = 2,  /* the op rounds, or may: the same grouping on all ranks, so the same bits */
-  TT_NEED_PROOF = 4, /* every plan, or its form, must be proven before it runs (tt_proven_can) */
+  TT_NEED_ELEMENT =
+      4, /* each sum in one step, in rank order: the same bits by every such plan, for any count and placement */
+  TT_NEED_PROOF = 8, /* every plan, or its form, must be proven before it runs (tt_proven_can) */
   TT_NEED_FEW =
-      8 /* the code rounds: few roundings, and each sum completed on one rank (roundings.c) */
+      16 /* the code rounds: few roundings, and each sum completed on one rank (roundings.c) */
 } tt_need;
 
-/* The tt_needs of a collective with this type and op. */
-unsigned tt_needs_of(tutti_coll coll, tutti_type type, tutti_op op);
+/* The tt_needs of a collective with this type and op, under a contract. */
+unsigned tt_needs_of(tutti_contract contract, tutti_coll coll, tutti_type type, tutti_op op);
 
 typedef struct tt_problem {
   tutti_coll coll;

@@ -28,11 +28,13 @@ void tt_why_not(const tt_chooser *c, const tt_problem *p, const tt_quote *o, cha
     tt_unproven_words(o->plan, ask.ranks, why, size);
   } else if (o->skipped) {
     snprintf(why, size, "on %d ranks the prover is not asked whether it %s", ask.ranks,
-             o->lacks & TT_NEED_ORDER ? "keeps the ranks' order" : "gives the same bits to all");
+             o->lacks & TT_NEED_SAME ? "gives the same bits to all" : "keeps the ranks' order");
   } else if (o->lacks & TT_NEED_FEW) {
     snprintf(why, size,
              "it rounds coded numbers more than %d times, or completes a sum on several ranks",
              c->setting.roundings);
+  } else if (o->lacks & TT_NEED_ELEMENT) {
+    snprintf(why, size, "it forms sums in several steps, or not in rank order");
   } else if (o->lacks & TT_NEED_ORDER) {
     snprintf(why, size, "the op does not commute, and it does not keep the ranks' order");
   } else if (o->lacks) {

@@ -17,7 +17,8 @@
 
 #include "wisdom.h"
 
-static const char *const needs_words[] = {"any", "order", "same", "order+same"};
+static const char *const needs_words[] = {"any",        "order",   "same",
+                                          "order+same", "element", "order+element"};
 enum { FORMAT = 1, NEEDS = sizeof needs_words / sizeof *needs_words, MOST_SHIFT = 50 };
 
 void tt_wisdom_key_set(tt_wisdom_key *key, tutti_coll coll, tutti_type type, tutti_op op,
@@ -192,7 +193,7 @@ static void read_key(reader *r, tt_wisdom_key *key) {
          reduces ? "an op" : "'-', for nothing is reduced");
   at = read_word(r, text, sizeof text);
   const int needs = among(text, needs_name, NEEDS);
-  expect(r, needs >= 0, at, "any, order, same or order+same");
+  expect(r, needs >= 0, at, "any, order, same, order+same, element or order+element");
   key->needs = (unsigned)needs;
   key->helpers = (int)read_number(r, 0, 1 << 20, "a number of helpers");
 }

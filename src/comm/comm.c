@@ -1,6 +1,7 @@
 /* comm.c - operations on a communicator other than communication.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "build_comm.h"
+#include "lent.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -129,6 +130,23 @@ tutti_status tutti_mem_alloc(tutti_comm *comm, size_t bytes, void **memory) {
   if (*memory) return TUTTI_OK;
   return tt_fail(TUTTI_ERR_MEMORY, "tutti_mem_alloc: %zu bytes of shared memory are not available",
                  bytes);
+}
+
+tutti_status tutti_comm_register(tutti_comm *comm, void *memory, size_t bytes) {
+  static const char who[] = "tutti_comm_register";
+  tutti_status status = tt_args_given(who, "comm", comm, "memory", memory);
+  if (!status && tt_on_device(memory, NULL))
+    return tt_fail(TUTTI_ERR_UNSUPPORTED, "%s: memory is on a device; use the host's", who);
+  if (status || !bytes || !comm->heap || tt_heap_segment(comm->heap)->threads) return status;
+  return tt_lend(comm->heap, who, memory, bytes);
+}
+
+tutti_status tutti_comm_deregister(tutti_comm *comm, void *memory) {
+  tutti_status status = tt_args_given("tutti_comm_deregister", "comm", comm, "memory", memory);
+  if (status || !comm->heap || tt_heap_segment(comm->heap)->threads) return status;
+  if (tt_lend_end(comm->heap, memory, false)) return TUTTI_OK;
+  return tt_fail(TUTTI_ERR_ARG, "tutti_comm_deregister: %p is not from tutti_comm_register",
+                 memory);
 }
 
 tutti_status tutti_mem_free(tutti_comm *comm, void *memory) {

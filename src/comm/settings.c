@@ -105,6 +105,12 @@ void tt_profile_over(tt_profile *profile, const char *network) {
   tt_profile_forget_net(profile);
 }
 
+static const char *const contract_words[] = {[TUTTI_CONTRACT_SAME] = "same",
+                                             [TUTTI_CONTRACT_ANY] = "any",
+                                             [TUTTI_CONTRACT_RUN] = "run",
+                                             [TUTTI_CONTRACT_ELEMENT] = "element",
+                                             [TUTTI_CONTRACT_EXACT] = "exact"};
+
 tutti_status tt_contract_check(const char *who, tutti_contract contract, int ranks) {
   if ((unsigned)contract > TUTTI_CONTRACT_EXACT)
     return tt_fail(TUTTI_ERR_ARG, "%s: unknown contract %d", who, (int)contract);
@@ -112,26 +118,22 @@ tutti_status tt_contract_check(const char *who, tutti_contract contract, int ran
 }
 
 tutti_status tt_code_contract(const char *who, const tt_code_wish *wish, tutti_contract contract) {
-  if (contract != TUTTI_CONTRACT_EXACT || !tt_code_lossy(wish->code)) return TUTTI_OK;
+  if (contract < TUTTI_CONTRACT_ELEMENT || !tt_code_lossy(wish->code)) return TUTTI_OK;
   return tt_fail(TUTTI_ERR_UNSUPPORTED,
-                 "%s: the contract 'exact' allows no error; use 'lossless', or another contract",
-                 who);
+                 "%s: the contract '%s' allows no error; use 'lossless', or another contract", who,
+                 contract_words[contract]);
 }
 
 tutti_status tt_contract_read(const char *word, int ranks, tutti_contract *contract) {
-  static const char *const words[] = {[TUTTI_CONTRACT_SAME] = "same",
-                                      [TUTTI_CONTRACT_ANY] = "any",
-                                      [TUTTI_CONTRACT_RUN] = "run",
-                                      [TUTTI_CONTRACT_EXACT] = "exact"};
   *contract = TUTTI_CONTRACT_SAME;
   if (!word) return TUTTI_OK;
   for (int i = TUTTI_CONTRACT_SAME; i <= TUTTI_CONTRACT_EXACT; i++)
-    if (strcmp(word, words[i]) == 0) {
+    if (strcmp(word, contract_words[i]) == 0) {
       *contract = (tutti_contract)i;
       return tt_contract_check("TUTTI_CONTRACT", *contract, ranks);
     }
-  return tt_fail(TUTTI_ERR_ARG, "TUTTI_CONTRACT is '%.40s'; it can be same, any, run or exact",
-                 word);
+  return tt_fail(TUTTI_ERR_ARG,
+                 "TUTTI_CONTRACT is '%.40s'; it can be same, any, run, element or exact", word);
 }
 
 tutti_status tt_topology_read(const char *value, char **text, char *name, size_t size) {

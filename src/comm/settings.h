@@ -12,7 +12,7 @@ void tt_profile_here(tt_profile *profile);
  * built-in ones. */
 void tt_profile_over(tt_profile *profile, const char *network);
 const char *tt_profile_path(char *text, size_t size);
-/* word: "same", "any", "run" or "exact"; NULL: same. TUTTI_ERR_ARG: another word, or a contract
+/* word: "same", "any", "run", "element" or "exact"; NULL: same. TUTTI_ERR_ARG: another word, or a contract
  * that does not allow this number of ranks. */
 tutti_status tt_contract_read(const char *word, int ranks, tutti_contract *contract);
 tutti_status tt_contract_check(const char *who, tutti_contract contract, int ranks);

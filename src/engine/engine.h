@@ -82,6 +82,8 @@ typedef struct tt_call { /* arguments of a collective */
   bool everyone; /* all ranks contribute data, even helpers: an internal call */
   bool varied;   /* counts[r] elements for rank r, not count each; the call copies counts */
   const size_t *counts;
+  const size_t
+      *recv_counts; /* of a varied all-to-all: how many come from each rank; `counts` go to each */
   uint32_t buffers; /* 1 + length of the list it is part of; 0: a single call */
   float *owed;   /* a coded call's rounding errors so far, by element of the vector: added before a
                                  number is rounded, and replaced by what is then left; or NULL */
@@ -95,6 +97,11 @@ typedef struct tt_call { /* arguments of a collective */
   tt_staged
       *staged; /* src and dst represent device memory, which is copied in and out piece by piece; or NULL */
 } tt_call;
+
+/* An all-to-all with varying counts: each rank knows its own alone. */
+static inline bool tt_call_is_alltoallv(const tt_call *c) {
+  return c->varied && c->coll == TUTTI_ALLTOALL;
+}
 
 /* A run of a program whose messages to some ranks are coded (coded.c). */
 typedef struct tt_coding {
@@ -250,7 +257,8 @@ typedef struct tt_execution {
   /* The program's shape, or a cheaper one if no memory has to be copied, with the same sums in the
    * same order. */
   tt_shape if_exported;
-  const uint64_t *table; /* of a varied call: where each block begins, and the end; or NULL */
+  const uint64_t *
+      table; /* of a varied call: where each block begins, and the end; of alltoallv those of dst follow; or NULL */
   tt_coding coding;
 } tt_execution;
 
@@ -292,7 +300,7 @@ struct tt_run {
   int lane, slice;
   uintptr_t base[TT_BUF_COUNT]; /* address of block 0, real or hypothetical */
   uint64_t layer;               /* bytes of a layer of tmp */
-  tt_partition partition;
+  tt_partition partition[TT_BUF_COUNT]; /* of each buffer in blocks */
   uint32_t left;            /* steps that have not ended */
   uint32_t sent;            /* paced: all messages this rank sends before this one are over */
   uint32_t *waits;          /* per step */

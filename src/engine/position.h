@@ -10,12 +10,13 @@
 /* The bytes of the positions lo .. hi - 1 of a span. */
 static inline uint64_t tt_run_span_bytes(const tt_run *r, const tt_span *span, uint32_t lo,
                                          uint32_t hi) {
+  const tt_partition *blocks = &r->partition[span->buf];
   uint64_t elements = 0;
   uint32_t B = r->program->sched->blocks;
   for (uint32_t i = lo; i < hi;) {
     uint32_t block = tt_span_block(span, i) % B;
     uint32_t n = (uint32_t)tt_min(tt_span_run(span, i, hi), B - block);
-    elements += tt_partition_at(&r->partition, block + n) - tt_partition_at(&r->partition, block);
+    elements += tt_partition_at(blocks, block + n) - tt_partition_at(blocks, block);
     i += n;
   }
   return elements * r->o->reducer.element;
@@ -25,14 +26,15 @@ static inline uint64_t tt_run_span_bytes(const tt_run *r, const tt_span *span, u
 static inline uint64_t tt_contiguous(const tt_run *r, const tt_span *span, tt_cursor *c,
                                      char **address) {
   const uint32_t B = r->program->sched->blocks;
+  const tt_partition *blocks = &r->partition[span->buf];
   const size_t element = r->o->reducer.element;
   while (c->at < c->end) {
     uint32_t whole = tt_span_block(span, c->at), block = whole % B;
     /* each block is compressed separately */
     uint32_t n =
         r->o->coding.code ? 1 : (uint32_t)tt_min(tt_span_run(span, c->at, c->end), B - block);
-    uint64_t from = tt_partition_at(&r->partition, block) * element;
-    uint64_t bytes = tt_partition_at(&r->partition, block + n) * element - from;
+    uint64_t from = tt_partition_at(blocks, block) * element;
+    uint64_t bytes = tt_partition_at(blocks, block + n) * element - from;
     if (c->used < bytes) {
       *address = (char *)(r->base[span->buf] + whole / B * r->layer + from + c->used);
       return bytes - c->used;
@@ -49,7 +51,7 @@ static inline float *tt_owed_at(const tt_run *r, const tt_span *span, const tt_c
   if (!r->fresh) return NULL;
   const uint32_t block = tt_span_block(span, c->at) % r->program->sched->blocks;
   return r->o->call.owed + tt_slice_at(r->o, (uint32_t)r->slice) +
-         tt_partition_at(&r->partition, block) + c->used / sizeof(float);
+         tt_partition_at(&r->partition[span->buf], block) + c->used / sizeof(float);
 }
 
 static inline tt_cursor tt_whole_span(const tt_span *span) {

@@ -401,22 +401,24 @@ static bool place_buffers(tt_run *r) {
   const size_t element = o->reducer.element;
   uint64_t from = tt_slice_at(o, (uint32_t)r->slice);
   uint64_t n = tt_slice_at(o, (uint32_t)r->slice + 1) - from;
-  if (o->table)
-    r->partition = tt_partition_table(o->table, s->blocks);
-  else if (tt_coll_owned(s->coll))
-    r->partition = tt_partition_fixed(o->call.count, s->blocks);
-  else
-    r->partition = tt_partition_even(n, element, s->blocks);
+  const tt_partition cut = o->table                 ? tt_partition_table(o->table, s->blocks)
+                           : tt_coll_owned(s->coll) ? tt_partition_fixed(o->call.count, s->blocks)
+                                                    : tt_partition_even(n, element, s->blocks);
+  const tt_partition result = tt_call_is_alltoallv(&o->call)
+                                  ? tt_partition_table(o->table + s->blocks + 1, s->blocks)
+                                  : cut;
+  r->partition[TT_SRC] = cut;
+  r->partition[TT_DST] = r->partition[TT_TMP] = result;
   uint32_t src, dst, end, none; /* src, dst: the blocks that the caller's buffers begin with */
   tt_coll_src(s, &src, &end);
   tt_coll_dst(s, &dst, &none);
-  const uint64_t src_at = tt_partition_at(&r->partition, src);
-  const uint64_t dst_at = tt_partition_at(&r->partition, dst);
+  const uint64_t src_at = tt_partition_at(&cut, src);
+  const uint64_t dst_at = tt_partition_at(&result, dst);
   r->base[TT_SRC] = (uintptr_t)o->call.src + from * element - src_at * element;
   r->base[TT_DST] = (uintptr_t)o->call.dst + from * element - dst_at * element;
-  r->layer = tt_round_up(tt_partition_at(&r->partition, s->blocks) * element, 64);
+  r->layer = tt_round_up(tt_partition_at(&result, s->blocks) * element, 64);
   const size_t tmp = (s->tmp_blocks + s->blocks - 1) / s->blocks * r->layer;
-  const size_t times = o->reducer.times ? tt_partition_at(&r->partition, end) - src_at : 0;
+  const size_t times = o->reducer.times ? tt_partition_at(&cut, end) - src_at : 0;
   const size_t need = tmp + times * element;
   if (need > r->scratch_bytes) {
     if (r->scratch) o->wire->memory->free(o->wire, r->scratch);

@@ -19,7 +19,7 @@ static void add_message(const tt_run *r, const tt_transfer *t, const tt_step *st
   const uint64_t bytes = tt_run_span_bytes(r, cargo, t->lo, t->hi);
   if (!bytes) return;
   const uint32_t block = tt_span_block(cargo, t->lo) % r->program->sched->blocks;
-  const uint64_t at = tt_partition_at(&r->partition, block) * r->o->reducer.element;
+  const uint64_t at = tt_partition_at(&r->partition[TT_DST], block) * r->o->reducer.element;
   if (!all->bytes || at < all->at) all->at = at;
   all->bytes += bytes;
 }
@@ -84,7 +84,8 @@ void tt_share_begin(const tt_run *r) {
     share.wanted[k] = wanted[k].bytes;
     share.bytes += all->bytes;
   }
-  if (one) share.bytes = tt_partition_at(&r->partition, p->sched->blocks) * o->reducer.element;
+  if (one)
+    share.bytes = tt_partition_at(&r->partition[TT_DST], p->sched->blocks) * o->reducer.element;
   aggregator->aggregates->begin(aggregator, &share);
 }
 

@@ -18,6 +18,7 @@
 
 #include "heap.h"
 #include "huge.h"
+#include "lent.h"
 #include "process_state.h"
 
 enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
@@ -123,6 +124,7 @@ static tutti_status wrap_mapping(void *base, size_t stride, int n, int founders,
   s->threads = threads;
   s->fd = s->launcher_fd = -1;
   atomic_init(&s->users, 1);
+  pthread_mutex_init(&s->lending, NULL);
   *segment = s;
   return TUTTI_OK;
 }
@@ -211,6 +213,8 @@ tutti_status tt_segment_anonymous(int n, tt_segment **segment) {
 void tt_segment_release(tt_segment *s) {
   if (!s || atomic_fetch_sub(&s->users, 1) != 1) return;
   munmap(s->base, tt_segment_bytes(s));
+  tt_lent_forget(s);
+  pthread_mutex_destroy(&s->lending);
   for (int r = 0; r < s->ranks; r++)
     if (s->wake_fds[r] > 0) close(s->wake_fds[r] - 1);
   if (s->fd >= 0) close(s->fd);

@@ -9,6 +9,7 @@
 #ifndef TT_SEGMENT_H
 #define TT_SEGMENT_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "core.h"
@@ -30,6 +31,9 @@ typedef struct tt_segment {
   int launcher_fd;        /* its pidfd; -1: none, or not visible here */
   int fd;                 /* kept open so that others can find it, closed on release; or -1 */
   atomic_int users;
+  /* Memory of the caller that is part of it (lent.c); changed under `lending`. */
+  _Atomic(struct tt_lent *) lent;
+  pthread_mutex_t lending;
   /* Per heap: this process's fd of its wake_fd, plus one; 0: none yet; < 0: it has none. */
   atomic_int wake_fds[];
 } tt_segment;

@@ -75,6 +75,30 @@ bool tt_summed_once(tt_sched *const *all, int ranks) {
   return completed <= all[0]->blocks;
 }
 
+/* How many operands a step adds; 0: it adds none. */
+static int added(const tt_step *step) {
+  if (step->kind == TT_REDUCE) return 1 + (int)step->inputs;
+  if (step->kind != TT_RECV_REDUCE) return 0;
+  return step->peers.count + (step->side != TT_OWN_AMONG);
+}
+
+/* A sum of `data` operands that holds `data` inputs once each adds the inputs themselves. The P - 1 sums of a prefix are
+ * different ones: where P - 1 steps add two operands each, every sum is the one below it and one input. */
+bool tt_sums_at_once(tt_sched *const *all, int ranks) {
+  const tt_sched *like = all[0];
+  const bool prefix = tt_coll_prefix(like->coll);
+  uint64_t sums = 0;
+  for (int r = 0; r < ranks; r++)
+    for (uint32_t i = 0; i < all[r]->nsteps; i++) {
+      const tt_step *step = &all[r]->steps[i];
+      const int n = added(step);
+      if (n && (prefix ? n != 2 : step->completes && n != like->data)) return false;
+      if (n) sums += tt_span_size(&step->dst);
+    }
+  return !prefix ||
+         sums <= like->blocks * (uint64_t)(like->data - (like->coll == TUTTI_SCAN ? 1 : 2));
+}
+
 static bool shifted_block(const tt_sched *s, uint32_t x, uint32_t y, int by) {
   const uint32_t B = s->blocks;
   return y == (B == 1 ? x : x / B * B + (x % B + (uint32_t)by) % B);
@@ -170,6 +194,7 @@ tutti_status tt_prove(tt_sched *const *all, int ranks, tutti_report *report) {
             results_right(&g, v, &m, report) && barrier_waits(&g);
   bool failed = g.failed || !v || tt_values_failed(v);
   if (ok) report->transitive = transitive(all, ranks);
+  if (ok) report->element = report->rank_order && tt_sums_at_once(all, ranks);
   report->proven = ok && !failed;
   tt_graph_free(&g);
   tt_memory_free(&m);

@@ -23,6 +23,10 @@ tutti_status tt_prove(tt_sched *const *all, int ranks, tutti_report *report);
  * the same bits? False: only tt_prove can tell. Fast at any size. */
 bool tt_summed_once(tt_sched *const *all, int ranks);
 
+/* For correct schedules: is every sum formed in one step that adds all ranks' inputs, so that with rank_order its bits are the
+ * same by each such schedule? Of a prefix: does each rank add its own input to the sum below it, once? */
+bool tt_sums_at_once(tt_sched *const *all, int ranks);
+
 /* ---- for the prover itself, and for pictures (draw/) ---- */
 
 /* value.c: 0 means that nothing was written. */

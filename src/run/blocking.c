@@ -16,9 +16,9 @@ static tt_record record_of(const tutti_comm *comm, const tt_call *call, const tt
   return (tt_record){.coll = (uint32_t)said->coll,
                      .type = (uint32_t)said->type,
                      .op = tt_op_kind(said->op),
-                     .root = table                        ? plan->counts
-                             : tt_coll_rooted(said->coll) ? (uint32_t)said->root
-                                                          : said->buffers,
+                     .root = tt_coll_rooted(said->coll) ? (uint32_t)said->root
+                             : table                    ? plan->counts
+                                                        : said->buffers,
                      .count = table ? table[comm->ranks] : said->count};
 }
 

@@ -84,10 +84,11 @@ tutti_status tt_group_keep_call(tutti_comm *comm, const char *function, const tt
   k->call = *call;
   k->in_place = in_place;
   if (!call->varied) return TUTTI_OK;
-  const size_t bytes = (size_t)tt_call_data(comm, call) * sizeof *k->counts;
-  k->call.counts = k->counts = malloc(bytes);
+  const size_t n = (size_t)tt_call_data(comm, call), bytes = n * sizeof *k->counts;
+  k->call.counts = k->counts = malloc(2 * bytes);
   if (!k->counts) return no_memory(comm, function);
   memcpy(k->counts, call->counts, bytes);
+  if (call->recv_counts) k->call.recv_counts = memcpy(k->counts + n, call->recv_counts, bytes);
   return TUTTI_OK;
 }
 

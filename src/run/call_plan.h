@@ -32,7 +32,7 @@ typedef struct tt_plan {
 tutti_status tt_plan_for(tutti_comm *comm, const tt_call *call, bool in_place,
                          const tt_plan **plan);
 /* May such a call be planned for positions instead of ranks? */
-bool tt_goes_by_places(tutti_coll coll, tutti_op op);
+bool tt_goes_by_places(tutti_coll coll, unsigned needs);
 /* The problem that the chooser solves for a call. */
 tt_problem tt_problem_of(const tutti_comm *comm, const tt_call *call);
 /* Makes a plan from a choice and stores it in no table; its prepared schedules stay cached. */

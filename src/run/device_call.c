@@ -24,17 +24,18 @@ typedef struct stretch { /* of a vector, in bytes from its start */
   size_t from, to;
 } stretch;
 
-static size_t elements_before(const tt_call *c, uint32_t block) {
+static size_t elements_before(const tt_call *c, const size_t *counts, uint32_t block) {
   if (!c->varied) return c->count * block;
   size_t n = 0;
-  for (uint32_t r = 0; r < block; r++) n += c->counts[r];
+  for (uint32_t r = 0; r < block; r++) n += counts[r];
   return n;
 }
 
-static stretch stretch_of(const tt_call *c, uint32_t lo, uint32_t hi) {
+static stretch stretch_of(const tt_call *c, const size_t *counts, uint32_t lo, uint32_t hi) {
   const size_t element = tutti_type_size(c->type);
-  return lo == hi ? (stretch){0, 0}
-                  : (stretch){elements_before(c, lo) * element, elements_before(c, hi) * element};
+  if (lo == hi) return (stretch){0, 0};
+  return (stretch){elements_before(c, counts, lo) * element,
+                   elements_before(c, counts, hi) * element};
 }
 
 /* What a call reads and writes; empty: nothing. */
@@ -42,9 +43,9 @@ static void stretches_of(const tutti_comm *comm, const tt_call *c, stretch *src,
   const tt_sched like = tt_call_outline(comm, c);
   uint32_t lo, hi;
   tt_coll_src(&like, &lo, &hi);
-  *src = stretch_of(c, lo, hi);
+  *src = stretch_of(c, c->counts, lo, hi);
   tt_coll_dst(&like, &lo, &hi);
-  *dst = stretch_of(c, lo, hi);
+  *dst = stretch_of(c, c->recv_counts ? c->recv_counts : c->counts, lo, hi);
 }
 
 size_t tt_call_bytes(const tutti_comm *comm, const tt_call *call) {

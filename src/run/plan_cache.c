@@ -16,8 +16,10 @@ enum { SLICE_BYTES = 8 << 20 };
 /* The count, or a hash of all counts. */
 static uint64_t counts_key(const tutti_comm *comm, const tt_call *c) {
   uint64_t h = 1;
-  for (int r = 0; c->varied && r < tt_call_data(comm, c); r++)
+  for (int r = 0; c->varied && r < tt_call_data(comm, c); r++) {
     h = tt_mix(h + c->counts[r] + 0x9e3779b97f4a7c15u);
+    if (c->recv_counts) h = tt_mix(h + c->recv_counts[r] + 0x9e3779b97f4a7c15u);
+  }
   return c->varied ? h : c->count;
 }
 
@@ -41,7 +43,7 @@ static uint32_t hash_plan(const tutti_comm *comm, const tt_call *c, const tt_pro
   uint64_t h = tt_mix((uint64_t)c->coll | (uint64_t)c->type << 8 |
                       (uint64_t)tt_op_kind(c->op) << 16 | (uint64_t)(program->order != NULL) << 30 |
                       (uint64_t)c->varied << 31 | (uint64_t)(uint32_t)c->root << 32);
-  h = tt_mix(h ^ counts_key(comm, c));
+  if (!tt_call_is_alltoallv(c)) h = tt_mix(h ^ counts_key(comm, c));
   h = tt_mix(h ^ (uint64_t)sched->data);
   h = tt_mix_text(h, sched->name);
   h = tt_mix(h ^ (uint64_t)code);
@@ -137,23 +139,27 @@ static bool is_helped(const tutti_comm *comm, const tt_call *call) {
   return tt_call_data(comm, call) < comm->ranks;
 }
 
-bool tt_goes_by_places(tutti_coll coll, tutti_op op) {
+bool tt_goes_by_places(tutti_coll coll, unsigned needs) {
   switch (coll) {
     case TUTTI_BROADCAST:
     case TUTTI_BARRIER: return true;
     case TUTTI_ALLREDUCE:
-    case TUTTI_REDUCE: return tt_op_commutative(op);
+    case TUTTI_REDUCE: return !(needs & (TT_NEED_ORDER | TT_NEED_ELEMENT));
     default: return false;
   }
 }
 
-static bool goes_by_places(const tt_call *call) {
-  return tt_goes_by_places(call->coll, call->op);
+static unsigned needs_of(const tutti_comm *comm, const tt_call *call) {
+  return tt_needs_of(comm->settings.plain.contract, call->coll, call->type, call->op);
+}
+
+static bool goes_by_places(const tutti_comm *comm, const tt_call *call) {
+  return tt_goes_by_places(call->coll, needs_of(comm, call));
 }
 
 /* The rank at each place, and the place of each rank; NULL: the call is planned for ranks. */
 static const int *order_for(const tutti_comm *comm, const tt_call *c) {
-  if (!goes_by_places(c)) return NULL;
+  if (!goes_by_places(comm, c)) return NULL;
   return is_helped(comm, c) ? comm->plans->helped.order : comm->plans->order;
 }
 
@@ -163,11 +169,11 @@ static int place_for(const tutti_comm *comm, const tt_call *c, int rank) {
 }
 
 bool tt_planned_for_ranks(const tutti_comm *comm, const tt_call *c) {
-  return comm->plans->order && !goes_by_places(c);
+  return comm->plans->order && !goes_by_places(comm, c);
 }
 
 tt_chooser *tt_chooser_for(const tutti_comm *comm, const tt_call *c) {
-  const bool by_ranks = !goes_by_places(c);
+  const bool by_ranks = !goes_by_places(comm, c);
   if (is_helped(comm, c))
     return comm->plans->helped.order && by_ranks ? comm->plans->helped.flat
                                                  : comm->plans->helped.chooser;
@@ -177,13 +183,12 @@ tt_chooser *tt_chooser_for(const tutti_comm *comm, const tt_call *c) {
 tt_problem tt_problem_of(const tutti_comm *comm, const tt_call *c) {
   tt_problem p = {.coll = c->coll,
                   .bytes = (uint64_t)c->count * tutti_type_size(c->type),
-                  .needs = tt_needs_of(c->coll, c->type, c->op),
+                  .needs = needs_of(comm, c),
                   .root = place_for(comm, c, c->root)};
   if (tt_coll_owned(c->coll)) p.bytes *= (uint64_t)tt_call_data(comm, c);
   if (c->varied) p.bytes = 0;
   for (int r = 0; c->varied && r < tt_call_data(comm, c); r++)
     p.bytes += (uint64_t)c->counts[r] * tutti_type_size(c->type);
-  if (comm->settings.plain.contract == TUTTI_CONTRACT_ANY) p.needs &= ~(unsigned)TT_NEED_SAME;
   if (tt_coll_reduces(c->coll)) p.weight = tt_weight_of(tt_chooser_for(comm, c), c->type);
   if (tt_call_is_exact(comm, c)) tt_exact_problem(c->type, comm->ranks, &p);
   tt_wisdom_key_set(&p.key, c->coll, c->type, c->op, p.needs, comm->ranks - tt_call_data(comm, c));
@@ -234,20 +239,25 @@ tutti_status tt_plan_make(tutti_comm *comm, const tt_call *c, bool in_place,
 
 static tutti_status choose_and_make_plan(tutti_comm *comm, const tt_call *c, bool in_place,
                                          tt_plan *plan) {
-  tt_choice choice;
+  tt_choice choice = {.slices = 1};
   const tt_problem problem = tt_problem_of(comm, c);
+  plan->rival = NULL;
+  plan->wisdom = 0;
+  plan->seconds = 0;
+  if (tt_call_is_alltoallv(c)) { /* no rank knows how long it takes the others */
+    const tutti_status status = tt_plan_spec_named("direct", &choice.plan);
+    return status ? status : tt_plan_make(comm, c, in_place, &choice, plan);
+  }
   tutti_status status =
       tt_choose(tt_chooser_for(comm, c), &problem, tt_call_override(comm, c), &choice);
   if (!status) status = tt_aggregated_choose(comm, c, &problem, &choice);
   if (status) return status;
-  plan->rival = NULL;
   if (*choice.refusal && !c->everyone)
     warn_refused(comm, c->coll, choice.refusal, choice.plan->text);
   if (!choice.way) status = tt_coding_choose(comm, c, &problem, &choice);
   if (status) return status;
   status = tt_plan_make(comm, c, in_place, &choice, plan);
   if (!status) plan->rival = tt_rival_for(comm, c, &choice, plan);
-  plan->seconds = 0;
   if (!status && tt_device())
     plan->seconds = choice.wisdom
                         ? 1e-9 * (double)choice.wisdom->took
@@ -257,11 +267,21 @@ static tutti_status choose_and_make_plan(tutti_comm *comm, const tt_call *c, boo
   return status;
 }
 
+static bool has_counts(const uint64_t *table, const size_t *counts, int ranks) {
+  int r = 0;
+  while (r < ranks && table[r + 1] - table[r] == counts[r]) r++;
+  return r == ranks;
+}
+
 static bool same_counts(const tutti_comm *comm, const tt_call *c, const tt_plan *plan) {
-  bool same = true;
-  for (int r = 0; c->varied && r < tt_call_data(comm, c) && same; r++)
-    same = plan->table[r + 1] - plan->table[r] == c->counts[r];
-  return same;
+  const int data = c->varied ? tt_call_data(comm, c) : 0;
+  return has_counts(plan->table, c->counts, data) &&
+         (!c->recv_counts || has_counts(plan->table + comm->ranks + 1, c->recv_counts, data));
+}
+
+static void add_up(uint64_t *table, const size_t *counts, int data, int ranks) {
+  table[0] = 0;
+  for (int r = 0; r < ranks; r++) table[r + 1] = table[r] + (r < data ? counts[r] : 0);
 }
 
 static tutti_status make_table(const tutti_comm *comm, const tt_call *c, tt_plan *plan) {
@@ -269,12 +289,13 @@ static tutti_status make_table(const tutti_comm *comm, const tt_call *c, tt_plan
   plan->exec.table = plan->table = NULL;
   if (!c->varied) return TUTTI_OK;
   const int data = tt_call_data(comm, c);
-  uint64_t *table = malloc(((size_t)comm->ranks + 1) * sizeof *table);
+  const size_t n = (size_t)comm->ranks + 1;
+  uint64_t *table = malloc((c->recv_counts ? 2 : 1) * n * sizeof *table);
   if (!table) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a plan of %d ranks", comm->ranks);
-  table[0] = 0;
-  for (int r = 0; r < comm->ranks; r++) table[r + 1] = table[r] + (r < data ? c->counts[r] : 0);
+  add_up(table, c->counts, data, comm->ranks);
+  if (c->recv_counts) add_up(table + n, c->recv_counts, data, comm->ranks);
   plan->exec.table = plan->table = table;
-  plan->counts = (uint32_t)counts_key(comm, c) | 1;
+  plan->counts = tt_call_is_alltoallv(c) ? 1 : (uint32_t)counts_key(comm, c) | 1;
   return TUTTI_OK;
 }
 

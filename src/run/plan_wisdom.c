@@ -63,9 +63,8 @@ uint32_t tt_here_fingerprint(int ranks, char words[TT_PLACEMENT_TEXT]) {
 static const uint64_t TOO_LONG = 64 << 20;
 
 bool tt_wisdom_applies(const tutti_comm *comm, const tt_call *call) {
-  return !call->everyone && !call->varied &&
-         (comm->settings.plain.contract == TUTTI_CONTRACT_SAME ||
-          comm->settings.plain.contract == TUTTI_CONTRACT_ANY);
+  return !call->everyone && !call->varied && comm->settings.plain.contract != TUTTI_CONTRACT_RUN &&
+         comm->settings.plain.contract != TUTTI_CONTRACT_EXACT;
 }
 
 const char *tt_measure_refusal(const tutti_comm *comm, const tt_call *c, uint64_t bytes) {

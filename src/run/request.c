@@ -15,7 +15,10 @@ void tt_request_tag(tutti_request *r, const char *tag) {
 
 static tutti_status new_planned(tutti_comm *comm, const char *function, const tt_call *call,
                                 const tt_plan *plan, tutti_request **request) {
-  const size_t table = plan->table ? ((size_t)comm->ranks + 1) * sizeof *plan->table : 0;
+  const size_t tables = !plan->table        ? 0
+                        : call->recv_counts ? 2
+                                            : 1,
+               table = tables * ((size_t)comm->ranks + 1) * sizeof *plan->table;
   tutti_request *r = malloc(sizeof *r + table + (call->override ? sizeof *call->override : 0));
   if (!r) return tt_fail(TUTTI_ERR_MEMORY, "%s: out of memory for a request", function);
   *r = (tutti_request){.ops = &tt_collective_ops, .comm = comm, .call = *call, .plan = *plan};

@@ -90,7 +90,8 @@ static bool fits(const tt_rival *x, const tt_prepared *other) {
   const tt_program *a = x->usual->program, *b = other->program;
   if (!b->shape || a->order != b->order || tt_sched_equal(x->usual->sched, other->sched))
     return false;
-  if (!(x->needs & (TT_NEED_SAME | TT_NEED_ORDER))) return true; /* no grouping changes a bit */
+  if (!(x->needs & (TT_NEED_SAME | TT_NEED_ORDER | TT_NEED_ELEMENT)))
+    return true; /* no grouping changes a bit */
   return tt_shape_sums_at_once(a->shape) && tt_shape_sums_at_once(b->shape);
 }
 

@@ -52,11 +52,28 @@
   (to_buffer(src), nsrc, to(srctype), to_buffer(dst), counts, displs, to(dsttype), to(comm))
 #define SENDS(N, D) void *buffer, N count, ABI_Datatype type, int root, ABI_Comm comm
 #define SENDS_A     (to_buffer(buffer), count, to(type), to_rank(root), to(comm))
-#define ROOTED_GATHERS                                                                        \
-  const void *src, int nsrc, ABI_Datatype srctype, void *dst, int ndst, ABI_Datatype dsttype, \
+#define MOVES(N, D)                                                                       \
+  const void *src, N nsrc, ABI_Datatype srctype, void *dst, N ndst, ABI_Datatype dsttype, \
       int root, ABI_Comm comm
-#define ROOTED_GATHERS_A \
+#define MOVES_A \
   (to_buffer(src), nsrc, to(srctype), to_buffer(dst), ndst, to(dsttype), to_rank(root), to(comm))
+#define TO_ROOT(N, D)                                                                           \
+  const void *src, N nsrc, ABI_Datatype srctype, void *dst, const N counts[], const D displs[], \
+      ABI_Datatype dsttype, int root, ABI_Comm comm
+#define TO_ROOT_A                                                                                 \
+  (to_buffer(src), nsrc, to(srctype), to_buffer(dst), counts, displs, to(dsttype), to_rank(root), \
+   to(comm))
+#define FROM_ROOT(N, D)                                                                         \
+  const void *src, const N counts[], const D displs[], ABI_Datatype srctype, void *dst, N ndst, \
+      ABI_Datatype dsttype, int root, ABI_Comm comm
+#define FROM_ROOT_A                                                                               \
+  (to_buffer(src), counts, displs, to(srctype), to_buffer(dst), ndst, to(dsttype), to_rank(root), \
+   to(comm))
+#define PAIRS(N, D)                                                                  \
+  const void *src, const N nsrc[], const D srcat[], ABI_Datatype srctype, void *dst, \
+      const N ndst[], const D dstat[], ABI_Datatype dsttype, ABI_Comm comm
+#define PAIRS_A \
+  (to_buffer(src), nsrc, srcat, to(srctype), to_buffer(dst), ndst, dstat, to(dsttype), to(comm))
 
 FORMS(Allreduce, allreduce, REDUCES, REDUCES_A)
 FORMS(Reduce, reduce, ROOTED, ROOTED_A)
@@ -64,16 +81,18 @@ FORMS(Reduce_scatter, reduce_scatter, SCATTERS, SCATTERS_A)
 FORMS(Reduce_scatter_block, reduce_scatter_block, REDUCES, REDUCES_A)
 FORMS(Allgather, allgather, GATHERS, GATHERS_A)
 FORMS(Allgatherv, allgatherv, GATHERS_V, GATHERS_V_A)
+FORMS(Gather, gather, MOVES, MOVES_A)
+FORMS(Gatherv, gatherv, TO_ROOT, TO_ROOT_A)
+FORMS(Scatter, scatter, MOVES, MOVES_A)
+FORMS(Scatterv, scatterv, FROM_ROOT, FROM_ROOT_A)
+FORMS(Alltoall, alltoall, GATHERS, GATHERS_A)
+FORMS(Alltoallv, alltoallv, PAIRS, PAIRS_A)
+FORMS(Scan, scan, REDUCES, REDUCES_A)
+FORMS(Exscan, exscan, REDUCES, REDUCES_A)
 FORMS(Bcast, bcast, SENDS, SENDS_A)
 BLOCKING(Barrier, (to(comm)), ABI_Comm comm)
 STARTED(Ibarrier, (to(comm)), ABI_Comm comm)
 PREPARED(Barrier_init, (to(comm)), ABI_Comm comm)
-STARTED(Iscan, REDUCES_A, REDUCES(int, int))
-STARTED(Iexscan, REDUCES_A, REDUCES(int, int))
-STARTED(Igather, ROOTED_GATHERS_A, ROOTED_GATHERS)
-STARTED(Iscatter, ROOTED_GATHERS_A, ROOTED_GATHERS)
-STARTED(Ialltoall, GATHERS_A, GATHERS(int, int))
-
 /* MPICH copies the arrays of types, as tutti's drop-in does. */
 ENTRY(Ialltoallw, const void *src, const int nsrc[], const int srcat[],
       const ABI_Datatype srctypes[], void *dst, const int ndst[], const int dstat[],

@@ -18,9 +18,17 @@
 enum { COVER_USER = TUTTI_OP_COUNT, COVER_ORDERED, COVER_SCALED, COVER_OPS };
 enum { COVER_APART, COVER_IN_PLACE, COVER_MIXED }; /* mixed: on odd ranks only */
 enum { COVER_BLOCKING, COVER_WAIT, COVER_TEST, COVER_PERSISTENT, COVER_ON /* a stream */ };
-/* The allocator of the buffers: malloc; tutti; tutti on odd ranks; chosen for each buffer; device memory;
- * device memory or malloc, chosen for each buffer. */
-enum { COVER_MALLOC, COVER_TUTTI_MEMORY, COVER_ODD, COVER_EACH, COVER_CARD, COVER_CARD_EACH };
+/* The allocator of the buffers: malloc; tutti; tutti on odd ranks; chosen for each buffer; pages that are registered,
+ * chosen for each buffer; device memory; device memory or malloc, chosen for each buffer. */
+enum {
+  COVER_MALLOC,
+  COVER_TUTTI_MEMORY,
+  COVER_ODD,
+  COVER_EACH,
+  COVER_REGISTERED,
+  COVER_CARD,
+  COVER_CARD_EACH
+};
 /* How counts vary by rank: `count` each; then per-rank lists: equal, arbitrary, 0 for most, everything on one
  * rank, nothing at all. */
 enum { COVER_EVEN, COVER_LISTED, COVER_UNEVEN, COVER_FEW, COVER_HEIR, COVER_NONE, COVER_SPREADS };
@@ -76,6 +84,8 @@ typedef struct cover_part { /* of the vector, in elements */
 
 bool cover_varied(const cover_case *c);            /* the counts are given per rank */
 size_t cover_count(const cover_case *c, int rank); /* elements of its block */
+size_t cover_pair(const cover_case *c, int from,
+                  int to); /* of a varied all-to-all: elements of that block */
 size_t cover_whole(const cover_case *c);
 cover_part cover_src(const cover_case *c, int rank);
 cover_part cover_dst(const cover_case *c, int rank);

@@ -162,7 +162,7 @@ static void draw(cover_case *c, uint64_t *state) {
   c->in_place = below(state, 3);
   c->slices = slices[below(state, SLICES)];
   const int card = cover_cards() ? COVER_CARD : 0;
-  c->memory = card ? card + below(state, 2) : below(state, 4);
+  c->memory = card ? card + below(state, 2) : below(state, COVER_CARD);
   c->manner = below(state, 4);
   if (c->memory == COVER_CARD && below(state, 2)) c->manner = COVER_ON;
   c->spread = below(state, 2) ? below(state, COVER_SPREADS) : COVER_EVEN;

@@ -44,7 +44,7 @@ static tt_ask ask_of(const cover_case *c) {
 
 static bool can_do(const cover_case *c, tutti_op op) {
   const tt_ask ask = ask_of(c);
-  const unsigned needs = tt_needs_of(c->coll, c->type, op);
+  const unsigned needs = tt_needs_of(TUTTI_CONTRACT_SAME, c->coll, c->type, op);
   tt_sched *s;
   if (tt_algo_build_named(c->algo, &ask, &s)) return false;
   tt_sched_free(s);
@@ -111,7 +111,8 @@ static bool part_of_exact(const tutti_comm *comm, const cover_case *c, tutti_op 
 bool cover_ran_as_named(const tutti_comm *comm, const cover_case *c, tutti_op op, char *why,
                         size_t size) {
   const int entry = entry_of(c->algo), kind = kind_of(c->type);
-  if (strcmp(c->algo, "auto") == 0 || cover_whole(c) == 0 || !can_do(c, op)) return true;
+  const bool direct = c->coll == TUTTI_ALLTOALL && cover_varied(c); /* whatever is named */
+  if (direct || strcmp(c->algo, "auto") == 0 || cover_whole(c) == 0 || !can_do(c, op)) return true;
   bool any = false;
   for (int i = 0; i < TT_PLANS; i++) {
     if (!comm->plans->plan[i].key) continue;

@@ -14,10 +14,11 @@
 #include "card.h"
 #include "cover.h"
 
-enum { GUARD = 64, PAINT = 0xa5 };
+enum { GUARD = 64, PAINT = 0xa5, PAGE = 4096 };
 
 typedef struct buffer {
   tutti_comm *comm; /* owner of the memory, or NULL */
+  bool registered;  /* with it, not allocated */
   unsigned char *capacity, *at;
   size_t bytes; /* starting at `at` */
   char *card;   /* device memory that is passed to the call; `capacity` is its copy; or NULL */
@@ -53,15 +54,17 @@ static bool make_buffer(const bench *b, tutti_comm *comm, size_t elements, uint6
   const size_t all = all_bytes(x);
   const bool mine = (b->c->memory == COVER_EACH ? u >> 6 : (uint64_t)tutti_comm_rank(comm)) & 1;
   const int memory = b->c->memory;
-  const bool card = memory >= COVER_CARD;
-  x->comm = !card && (memory == COVER_TUTTI_MEMORY || (memory > COVER_TUTTI_MEMORY && mine)) ? comm
-                                                                                             : NULL;
+  const bool card = memory >= COVER_CARD; /* then no memory is tutti's */
+  x->registered = memory == COVER_REGISTERED && u >> 6 & 1;
+  const bool tuttis =
+      memory == COVER_ODD || memory == COVER_EACH ? mine : memory == COVER_TUTTI_MEMORY;
+  x->comm = x->registered || tuttis ? comm : NULL;
   if ((memory == COVER_CARD || (card && u >> 7 & 1)) && !(x->card = card_alloc(all))) return false;
-  if (x->comm)
+  if (tuttis)
     tutti_mem_alloc(comm, all, &capacity);
   else
-    capacity = malloc(all);
-  if (!capacity) return false;
+    capacity = x->registered ? aligned_alloc(PAGE, (all + PAGE - 1) / PAGE * PAGE) : malloc(all);
+  if (!capacity || (x->registered && tutti_comm_register(comm, capacity, all))) return false;
   x->capacity = capacity;
   x->at = x->capacity + GUARD + u % (GUARD / align) * align;
   memset(x->capacity, PAINT, all);
@@ -71,10 +74,12 @@ static bool make_buffer(const bench *b, tutti_comm *comm, size_t elements, uint6
 static void drop_buffer(buffer *x) {
   card_free(x->card);
   if (!x->capacity) return;
-  if (x->comm)
+  if (x->comm && !x->registered) {
     tutti_mem_free(x->comm, x->capacity);
-  else
-    free(x->capacity);
+    return;
+  }
+  if (x->registered) tutti_comm_deregister(x->comm, x->capacity);
+  free(x->capacity);
 }
 
 /* spoilt: the bytes between the guards were painted, too. */
@@ -190,27 +195,50 @@ tutti_op cover_handle(const cover_ops *ops, const cover_case *c) {
   return c->op == COVER_ORDERED ? ops->ordered : (tutti_op)c->op;
 }
 
-/* The counts of all ranks; the caller frees them. */
-static size_t *counts_of(const cover_case *c) {
-  size_t *counts = malloc((size_t)c->ranks * sizeof *counts);
-  for (int r = 0; counts && r < c->ranks; r++) counts[r] = cover_count(c, r);
+/* The counts of all ranks, and in the second half those that this one receives; the caller frees them. */
+static size_t *counts_of(const cover_case *c, int rank) {
+  size_t *counts = malloc(2 * (size_t)c->ranks * sizeof *counts);
+  const bool pairs = c->coll == TUTTI_ALLTOALL;
+  for (int r = 0; counts && r < c->ranks; r++) {
+    counts[r] = pairs ? cover_pair(c, rank, r) : cover_count(c, r);
+    counts[c->ranks + r] = cover_pair(c, r, rank);
+  }
   return counts;
 }
 
+/* name(m, ..., last), where `last` is a request or nothing. */
+#define VARIED(form, ...)                                                                          \
+  switch (c->coll) {                                                                               \
+    case TUTTI_ALLGATHER: return tutti_allgatherv##form(m, src, dst, counts, c->type __VA_ARGS__); \
+    case TUTTI_GATHER:                                                                             \
+      return tutti_gatherv##form(m, src, dst, counts, c->type, c->root __VA_ARGS__);               \
+    case TUTTI_SCATTER:                                                                            \
+      return tutti_scatterv##form(m, src, dst, counts, c->type, c->root __VA_ARGS__);              \
+    case TUTTI_ALLTOALL:                                                                           \
+      return tutti_alltoallv##form(m, src, counts, dst, counts + c->ranks, c->type __VA_ARGS__);   \
+    default: return tutti_reduce_scatterv##form(m, src, dst, counts, c->type, op __VA_ARGS__);     \
+  }
+#define AND , r
+
 static tutti_status block_varied(tutti_comm *m, tutti_op op, const cover_case *c, const void *src,
-                                 void *dst) {
-  size_t *counts = counts_of(c);
-  tutti_status status = c->coll == TUTTI_ALLGATHER
-                            ? tutti_allgatherv(m, src, dst, counts, c->type)
-                            : tutti_reduce_scatterv(m, src, dst, counts, c->type, op);
-  free(counts);
-  return status;
+                                 void *dst, const size_t *counts) {
+  VARIED(, )
+}
+
+static tutti_status begin_varied(tutti_comm *m, tutti_op op, const cover_case *c, const void *src,
+                                 void *dst, const size_t *counts, tutti_request **r) {
+  VARIED(_start, AND)
 }
 
 static tutti_status block(tutti_comm *m, const cover_ops *ops, const cover_case *c, const void *src,
                           void *dst) {
   const tutti_op op = cover_handle(ops, c);
-  if (cover_varied(c)) return block_varied(m, op, c, src, dst);
+  if (cover_varied(c)) {
+    size_t *counts = counts_of(c, tutti_comm_rank(m));
+    const tutti_status status = block_varied(m, op, c, src, dst, counts);
+    free(counts);
+    return status;
+  }
   switch (c->coll) {
     case TUTTI_ALLREDUCE: return tutti_allreduce(m, src, dst, c->count, c->type, op);
     case TUTTI_REDUCE_SCATTER: return tutti_reduce_scatter(m, src, dst, c->count, c->type, op);
@@ -234,6 +262,7 @@ tutti_call cover_call(tutti_op op, const cover_case *c, const size_t *counts, co
                       .dst = dst,
                       .count = counts ? 0 : c->count,
                       .counts = counts,
+                      .recv_counts = counts && c->coll == TUTTI_ALLTOALL ? counts + c->ranks : NULL,
                       .type = c->type,
                       .op = op,
                       .root = c->root};
@@ -243,16 +272,11 @@ tutti_call cover_call(tutti_op op, const cover_case *c, const size_t *counts, co
 static tutti_status start_varied(tutti_comm *m, tutti_op op, const cover_case *c, const void *src,
                                  void *dst, tutti_request **r) {
   const bool keep = c->manner == COVER_PERSISTENT;
-  size_t *counts = counts_of(c);
-  tutti_status status;
+  size_t *counts = counts_of(c, tutti_comm_rank(m));
   const tutti_call call = cover_call(op, c, counts, src, dst);
-  if (keep)
-    status = tutti_call_init(m, &call, r);
-  else if (c->coll == TUTTI_ALLGATHER)
-    status = tutti_allgatherv_start(m, src, dst, counts, c->type, r);
-  else
-    status = tutti_reduce_scatterv_start(m, src, dst, counts, c->type, op, r);
-  if (counts) memset(counts, PAINT, (size_t)c->ranks * sizeof *counts);
+  const tutti_status status =
+      keep ? tutti_call_init(m, &call, r) : begin_varied(m, op, c, src, dst, counts, r);
+  if (counts) memset(counts, PAINT, 2 * (size_t)c->ranks * sizeof *counts);
   free(counts);
   return status;
 }
@@ -283,7 +307,7 @@ tutti_status cover_start(tutti_comm *m, const cover_ops *ops, const cover_case *
 static tutti_status on_stream(tutti_comm *comm, const cover_ops *ops, const bench *b) {
   const cover_case *c = b->c;
   void *stream = card_stream();
-  size_t *counts = cover_varied(c) ? counts_of(c) : NULL;
+  size_t *counts = cover_varied(c) ? counts_of(c, b->rank) : NULL;
   tutti_status status = cover_on_stream(comm, cover_handle(ops, c), c, counts, passed(b, src_of(b)),
                                         passed(b, dst_of(b)), stream);
   free(counts);

@@ -1,4 +1,4 @@
-/* mp_exact.c - the contracts `exact` and `run` on ranks that are processes.
+/* mp_exact.c - the contracts `exact`, `element` and `run` on ranks that are processes.
  *
  * Usage      with the word `fingerprint`: prints a hash of a series of ordinary sums, and the
  *            plans that ran, for tests/sh/repeats.sh.
@@ -38,6 +38,13 @@ static bool fingerprint(tutti_comm *comm) {
   return mine && least == most;
 }
 
+static const struct {
+  bool (*sums)(tutti_comm *comm);
+  const char *what;
+} parts[] = {{sums_by_all_plans, "sums by every plan"},
+             {sums_by_all_calls, "sums by every call"},
+             {sums_in_windows, "a long sum"}};
+
 int main(int argc, char **argv) {
   tutti_comm *comm;
   end_after(200);
@@ -46,10 +53,16 @@ int main(int argc, char **argv) {
   if (argc > 1 && strcmp(argv[1], "fingerprint") == 0) {
     well = fingerprint(comm);
   } else {
-    well = !comm_set_contract(comm, TUTTI_CONTRACT_EXACT);
-    well &= say(sums_by_all_plans(comm), "exact sums by every plan", comm);
-    well &= say(sums_by_all_calls(comm), "exact sums by every call", comm);
-    well &= say(sums_in_windows(comm), "exact sums in many windows", comm);
+    static const tutti_contract contracts[] = {TUTTI_CONTRACT_EXACT, TUTTI_CONTRACT_ELEMENT};
+    for (int i = 0; i < 2; i++) {
+      char what[80];
+      sums_expect_element(contracts[i] == TUTTI_CONTRACT_ELEMENT);
+      well &= !comm_set_contract(comm, contracts[i]);
+      for (int k = 0; k < 3; k++) {
+        snprintf(what, sizeof what, "%s: %s", i ? "element" : "exact", parts[k].what);
+        well &= say(parts[k].sums(comm), what, comm);
+      }
+    }
     if (tutti_comm_rank(comm) == 0) printf("1..%d\n", at);
   }
   if (tutti_comm_free(comm) || start_end()) return 1;

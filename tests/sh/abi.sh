@@ -45,6 +45,7 @@ for p in 2 4; do
   compared abi $p "Allreduce Reduce Reduce_scatter Reduce_scatter_block" drop_ops
   compared abi $p "Allreduce Reduce Reduce_scatter_block" drop_user
   compared abi $p "Allgather Allgatherv Bcast" drop_types
+  compared abi $p "Gather Gatherv Scatter Scatterv Alltoall Alltoallv Scan Exscan" drop_exchange
   compared abi $p "Allreduce Reduce Reduce_scatter_block Bcast Allgather Barrier" drop_comms
 done
 compared abi 3 "Allreduce Reduce Bcast Barrier" drop_traffic

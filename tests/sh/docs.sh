@@ -48,7 +48,7 @@ noticed "a message that no source prints" docs/troubleshooting.md 's/is not the 
   "no source says .is not the stored memory of a tutti job"
 
 # Every public function has an example, and the examples run.
-grep -ohE '\btutti_[a-z_]+\(' include/tutti.h | grep -v '_fn($' | sort -u >"$work/functions"
+grep -ohE '\btutti_[a-z_]+\(' include/tutti.h include/tutti_start.h | grep -v '_fn($' | sort -u >"$work/functions"
 while read -r f; do grep -qF "$f" examples/api.c || echo "$f"; done <"$work/functions" >"$work/out"
 ok "every function of tutti.h has an example in examples/api.c" '[' ! -s "$work/out" -a "$(wc -l <"$work/functions")" -ge 50 ']'
 grep -vx tutti_python_guard src/exported.txt | while read -r f; do grep -qF "$f(" examples/api*.c || echo "$f"; done >"$work/out"

@@ -7,12 +7,14 @@
 . "${BASH_SOURCE%/*}/../support/dropin.bash"
 
 reductions="Allreduce Reduce Reduce_scatter Reduce_scatter_block"
+exchanges="Gather Gatherv Scatter Scatterv Alltoall Alltoallv Scan Exscan"
 some_reductions="Allreduce Reduce Reduce_scatter_block"
 fortran="Allreduce Reduce Bcast Allgather Barrier"
 first() { # MPI RANKS: the tests that depend on the number of ranks
   compared "$1" "$2" "$reductions" drop_ops
   compared "$1" "$2" "Allreduce Reduce Reduce_scatter_block" drop_user
   compared "$1" "$2" "Allgather Allgatherv Bcast" drop_types
+  compared "$1" "$2" "$exchanges" drop_exchange
   compared "$1" "$2" "$some_reductions Bcast Allgather Barrier" drop_comms
   compared "$1" "$2" "Allreduce Reduce Bcast Barrier" drop_traffic
 }
@@ -21,6 +23,7 @@ rest() { # MPI RANKS
   compared "$1" "$2" "Allreduce Barrier" drop_requests
   compared "$1" "$2" "Allreduce Barrier Iallreduce Ibcast Iallgather Ibarrier Ireduce Ireduce_scatter \
     Ireduce_scatter_block Allreduce_init Bcast_init" drop_requests multiple
+  compared "$1" "$2" "$exchanges Igather Igatherv Iscatter Iscatterv Ialltoall Ialltoallv Iscan Iexscan" drop_exchange multiple
   compared "$1" "$2" "Allreduce Bcast" drop_large
   compared "$1" "$2" "Allreduce Bcast Barrier" drop_threads multiple
   compared "$1" "$2" "Allreduce Barrier" drop_callback

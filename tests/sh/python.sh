@@ -84,34 +84,34 @@ fault() {
 heard() { echo "rank $1: $2 after less than 20 s: $3"; }
 crash='!Fatal Python error|Segmentation|SIGSEGV|SIGABRT|core dumped'
 abort='rank 1 aborted: it raised ValueError: bad batch$'
-fault "a rank raises while the others wait" raises "" 1 "$(heard 0 Aborted "$abort")" "$(heard 2 Aborted "$abort")" \
+fault "a rank raises while the others wait" raises "" 1 "$(heard 0 AbortedError "$abort")" "$(heard 2 AbortedError "$abort")" \
   '^ValueError: bad batch' "$crash"
 abort="rank 1 aborted: it raised KeyError: 'epoch'"
-fault "a rank raises in a with block and continues" raises_in_block "" 0 "$(heard 0 Aborted "$abort")" "$(heard 2 Aborted "$abort")" \
+fault "a rank raises in a with block and continues" raises_in_block "" 0 "$(heard 0 AbortedError "$abort")" "$(heard 2 AbortedError "$abort")" \
   'rank 1: continues, <tutti.Comm, freed>, <tutti.Request, running>' "$crash"
 abort='rank 1 aborted: it raised RuntimeError: while it is in flight'
-fault "a rank raises with an operation in flight" raises_in_flight "" 1 "$(heard 0 Aborted "$abort")" "$(heard 2 Aborted "$abort")" "$crash"
+fault "a rank raises with an operation in flight" raises_in_flight "" 1 "$(heard 0 AbortedError "$abort")" "$(heard 2 AbortedError "$abort")" "$crash"
 lost='rank 1 \(pid [0-9]+\) died, it exited with status 3; rank [02] waited for it in allreduce'
-fault "a rank exits" exits "" 3 "$(heard 0 PeerLost "$lost")" "$(heard 2 PeerLost "$lost")" "$crash"
+fault "a rank exits" exits "" 3 "$(heard 0 PeerLostError "$lost")" "$(heard 2 PeerLostError "$lost")" "$crash"
 lost='rank 1 \(pid [0-9]+\) died, killed by SIGKILL; rank [02] waited for it in allreduce'
-fault "a rank is killed, and the others continue" killed "" 137 "$(heard 0 PeerLost "$lost")" "$(heard 2 PeerLost "$lost")" \
+fault "a rank is killed, and the others continue" killed "" 137 "$(heard 0 PeerLostError "$lost")" "$(heard 2 PeerLostError "$lost")" \
   'rank 0: continues with 2, sum 2' 'rank 2: continues with 2, sum 2' "$crash"
-fault "a new rank replaces it" respawned "--respawn 1" 0 "$(heard 0 PeerLost "$lost")" 'rank 0: continues, 3 ranks, 1 new, sum 3' \
+fault "a new rank replaces it" respawned "--respawn 1" 0 "$(heard 0 PeerLostError "$lost")" 'rank 0: continues, 3 ranks, 1 new, sum 3' \
   'a joiner, 3 ranks, 1 new, sum 3' "$crash"
 forked='this process was forked from one that uses tutti'
 abort='rank 1 aborted: it raised RuntimeError: worker ended with 5'
 fault "a forked worker uses the group, and its rank exits" forks "" 1 "$(heard 1 StateError "$forked")" \
-  "$(heard 0 Aborted "$abort")" "$(heard 2 Aborted "$abort")" "$crash"
+  "$(heard 0 AbortedError "$abort")" "$(heard 2 AbortedError "$abort")" "$crash"
 export TUTTI_TIMEOUT=0.7
 fault "the same, and its rank hangs" worker_hangs "" 0 "$(heard 1 StateError "$forked")" \
-  "$(heard 0 TimeoutError '.*rank 1 .*')" "$(heard 2 TimeoutError '.*rank 1 .*')" "$crash"
+  "$(heard 0 WaitTimeoutError '.*rank 1 .*')" "$(heard 2 WaitTimeoutError '.*rank 1 .*')" "$crash"
 unset TUTTI_TIMEOUT
 both='.*allreduce of (1000|500) double, sum.*allreduce of (1000|500) double, sum.*'
-fault "another count" other_call "" 0 "$(heard 0 Mismatch "$both")" "$(heard 1 Mismatch "$both")" "$(heard 2 Mismatch "$both")"
+fault "another count" other_call "" 0 "$(heard 0 MismatchError "$both")" "$(heard 1 MismatchError "$both")" "$(heard 2 MismatchError "$both")"
 both='.*allreduce of 1000 (double|float), sum.*allreduce of 1000 (double|float), sum.*'
-fault "another type" other_type "" 0 "$(heard 0 Mismatch "$both")" "$(heard 1 Mismatch "$both")" "$(heard 2 Mismatch "$both")"
-fault "an op raises on one rank" op_raises "" 0 "$(heard 0 Aborted '.*ZeroDivisionError: of no use')" \
-  "$(heard 1 Aborted '.*ZeroDivisionError: of no use')" "$(heard 2 Aborted '.*ZeroDivisionError: of no use')" "$crash"
+fault "another type" other_type "" 0 "$(heard 0 MismatchError "$both")" "$(heard 1 MismatchError "$both")" "$(heard 2 MismatchError "$both")"
+fault "an op raises on one rank" op_raises "" 0 "$(heard 0 AbortedError '.*ZeroDivisionError: of no use')" \
+  "$(heard 1 AbortedError '.*ZeroDivisionError: of no use')" "$(heard 2 AbortedError '.*ZeroDivisionError: of no use')" "$crash"
 fault "two threads in one communicator" two_threads "" 0 "$(heard 1 StateError 'tutti_allreduce: another thread is inside')"
 silent='!.'
 fault "an end with all kinds of things in use" forgets "" 0 "$silent"

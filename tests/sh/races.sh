@@ -24,7 +24,7 @@ under() {
 # ---- the drop-in: ranks of several threads, and the shim's own thread for non-blocking collectives ----
 served=$work/served.json
 for mpi in mpich ompi; do
-  for program in "drop_threads multiple" "drop_requests multiple" drop_pending drop_callback "drop_callback only"; do
+  for program in "drop_threads multiple" "drop_requests multiple" "drop_exchange multiple" drop_pending drop_callback "drop_callback only"; do
     [ -e "$BUILD/tests/$mpi/${program%% *}" ] || { skip "$mpi: $program" "this MPI is not here"; continue; }
     rm -f "$served"
     under LD_PRELOAD="${yields[$mpi]}" "$TUTTI" mpi "--report=$served" "$(starter $mpi)" -n 2 "$BUILD/tests/$mpi/"$program

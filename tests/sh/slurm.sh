@@ -45,7 +45,7 @@ w.allreduce(x)
 if w.rank == 3: os._exit(9)
 try:
     while True: w.allreduce(x)
-except tutti.PeerLost as why:
+except tutti.PeerLostError as why:
     print('rank', w.rank, 'heard:', why)
 "
 if $python -c 'import numpy' 2>/dev/null; then

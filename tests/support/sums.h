@@ -26,8 +26,11 @@ uint64_t sums_exact(tutti_type real, const uint64_t *x, int n, int by);
 uint64_t sums_number(tutti_type real, size_t i, int k, int n);
 enum { SUMS_KINDS = 14 };
 
+/* From now on sums are expected as the contract `element` defines them; else they are exact. */
+void sums_expect_element(bool is);
+
 /* Runs every algorithm, slicing, type, op, in place and out of place, and the other collectives, on all ranks
- * of a communicator with contract `exact`. Returns true if all results are right; otherwise it has printed the
+ * of a communicator with the contract `exact` or `element`. Returns true if all results are right; otherwise it has printed the
  * errors. */
 bool sums_by_all_plans(tutti_comm *comm);
 bool sums_by_all_calls(tutti_comm *comm);

@@ -1,4 +1,4 @@
-/* sums_play.c - ranks sum exactly: with every plan, every call, in many windows; and a hash of ordinary sums
+/* sums_play.c - ranks sum exactly, or under the contract `element`: with every plan, every call, in many windows; and a hash of ordinary sums
  * (sums.h).
  *
  * Idea       every rank has all ranks' numbers, and can compute the result. If there are more ranks than
@@ -13,6 +13,7 @@
 #include "../../cli/configure.h"
 #include "call_of.h"
 #include "cover.h"
+#include "kernel.h"
 #include "sums.h"
 #include "tutti_plan.h"
 
@@ -61,17 +62,45 @@ static void fill(const job *j, int rank, int P, void *x) {
   for (size_t i = 0; i < j->reals; i++) sums_put(j->real, x, i, number(j, i, rank, P));
 }
 
-/* The exact sum over ranks 0 .. ranks-1. */
-static void expect(const job *j, int ranks, int P, void *want) {
+/* What is expected: the exact sum; or, under `element`, all ranks' numbers added in one step, in rank order. */
+static bool by_element;
+
+void sums_expect_element(bool is) {
+  by_element = is;
+}
+
+/* The sum of one element, alone; of a prefix: each number is added to the sum below it. */
+static uint64_t sum_of_element(tutti_type real, const uint64_t *x, int n, int by, bool prefix) {
+  const void *in[SUMS_MOST];
+  uint64_t sum = x[0];
+  tt_reducer reducer;
+  tt_reducer_init(&reducer, real, TUTTI_SUM);
+  for (int r = 0; r < n; r++) in[r] = &x[r];
+  if (!prefix && n > 1) tt_reduce(&reducer, &sum, in, n, 1);
+  for (int r = 1; prefix && r < n; r++)
+    tt_reduce(&reducer, &sum, (const void *[]){&sum, in[r]}, 2, 1);
+  if (by > 1) tt_scale(real, &sum, 1, by);
+  return sum;
+}
+
+/* The sum over ranks 0 .. ranks-1. */
+static void expect_sum(const job *j, int ranks, int P, bool prefix, void *want) {
   const uint64_t sign = (uint64_t)1 << (8 * tutti_type_size(j->real) - 1);
   for (size_t i = 0; i < j->reals; i++) {
     uint64_t x[SUMS_MOST];
+    const int by = j->op == AVG ? ranks : 1;
     for (int r = 0; r < ranks; r++) {
       x[r] = number(j, i, r, P);
       if (j->op == SCALED && factor_of(r) < 0) x[r] ^= sign;
     }
-    sums_put(j->real, want, i, sums_exact(j->real, x, ranks, j->op == AVG ? ranks : 1));
+    sums_put(j->real, want, i,
+             by_element && ranks ? sum_of_element(j->real, x, ranks, by, prefix)
+                                 : sums_exact(j->real, x, ranks, by));
   }
+}
+
+static void expect(const job *j, int ranks, int P, void *want) {
+  expect_sum(j, ranks, P, false, want);
 }
 
 static bool same(const job *j, const void *got, const void *want, const char *what, tutti_comm *c) {
@@ -119,7 +148,7 @@ static bool one_plan(tutti_comm *c, room *m, const char *name, int a, tutti_op s
   for (int t = 0; t < TYPES; t++) {
     const int op = (a + t) % OPS;
     /* without scaling, any rank may have any number */
-    job j = make_job(t, REALS, op, P, op == SCALED ? 0 : a);
+    job j = make_job(t, REALS, op, P, op == SCALED || by_element ? 0 : a);
     const tutti_op ops[] = {TUTTI_SUM, TUTTI_AVG, scaled};
     void *src = (a + t) % 2 ? m->got : m->x;
     if (a % 5 == 4) j.reals = j.each; /* a short vector */
@@ -163,11 +192,11 @@ static bool prefixes(tutti_comm *c, call_capacity *m, int t) {
   const job j = make_job(t, REALS, SUM, P, 1);
   fill(&j, rank, P, m->x);
   memset(m->got, 7, bytes_of(&j));
-  expect(&j, rank + 1, P, m->want);
+  expect_sum(&j, rank + 1, P, true, m->want);
   const bool well =
       fine(tutti_scan(c, m->x, m->got, j.reals / j.each, j.type, TUTTI_SUM), "scan") &&
       same(&j, m->got, m->want, "scan", c);
-  expect(&j, rank, P, m->want);
+  expect_sum(&j, rank, P, true, m->want);
   memset(m->got, 7, bytes_of(&j));
   if (rank == 0) memset(m->want, 7, bytes_of(&j)); /* must stay unchanged on rank 0 */
   return fine(tutti_exscan(c, m->x, m->got, j.reals / j.each, j.type, TUTTI_SUM), "exscan") &&
@@ -234,7 +263,7 @@ static bool listed(tutti_comm *c, call_capacity *m, int t) {
   bool right = true;
   for (int again = 0; again < 3 && well; again++) {
     memset(m->got, 3, bytes_of(&j));
-    j.turn = again;
+    if (!by_element) j.turn = again;
     fill(&j, rank, P, m->x);
     well =
         fine(tutti_allreduce_start(c, &half, &halving, 1, TUTTI_FLOAT, TUTTI_SUM, &before), "1") &&

@@ -25,19 +25,22 @@ static void ops_say_what_they_need(void **state) {
   (void)state;
   assert_int_equal(tutti_op_create(user, NULL, 1, &commuting), TUTTI_OK);
   assert_int_equal(tutti_op_create(user, NULL, 0, &ordered), TUTTI_OK);
-  assert_int_equal(tt_needs_of(TUTTI_ALLREDUCE, TUTTI_INT32, TUTTI_SUM), 0);
-  assert_int_equal(tt_needs_of(TUTTI_ALLREDUCE, TUTTI_INT8, TUTTI_AVG), 0);
-  assert_int_equal(tt_needs_of(TUTTI_ALLREDUCE, TUTTI_DOUBLE, TUTTI_MAX), 0);
-  assert_int_equal(tt_needs_of(TUTTI_ALLREDUCE, TUTTI_FLOAT_INT, TUTTI_MINLOC), 0);
-  assert_int_equal(tt_needs_of(TUTTI_ALLGATHER, TUTTI_FLOAT, TUTTI_SUM), 0);
+  assert_int_equal(tt_needs_of(TUTTI_CONTRACT_SAME, TUTTI_ALLREDUCE, TUTTI_INT32, TUTTI_SUM), 0);
+  assert_int_equal(tt_needs_of(TUTTI_CONTRACT_SAME, TUTTI_ALLREDUCE, TUTTI_INT8, TUTTI_AVG), 0);
+  assert_int_equal(tt_needs_of(TUTTI_CONTRACT_SAME, TUTTI_ALLREDUCE, TUTTI_DOUBLE, TUTTI_MAX), 0);
+  assert_int_equal(tt_needs_of(TUTTI_CONTRACT_SAME, TUTTI_ALLREDUCE, TUTTI_FLOAT_INT, TUTTI_MINLOC),
+                   0);
+  assert_int_equal(tt_needs_of(TUTTI_CONTRACT_SAME, TUTTI_ALLGATHER, TUTTI_FLOAT, TUTTI_SUM), 0);
   for (int type = TUTTI_FLOAT16; type < TUTTI_TYPE_COUNT; type++) {
     if (!tutti_type_has_op((tutti_type)type, TUTTI_SUM)) continue;
     const tutti_op sums[] = {TUTTI_SUM, TUTTI_PROD, TUTTI_AVG};
     for (int i = 0; i < 3; i++)
-      assert_int_equal(tt_needs_of(TUTTI_ALLREDUCE, (tutti_type)type, sums[i]), TT_NEED_SAME);
+      assert_int_equal(tt_needs_of(TUTTI_CONTRACT_SAME, TUTTI_ALLREDUCE, (tutti_type)type, sums[i]),
+                       TT_NEED_SAME);
   }
-  assert_int_equal(tt_needs_of(TUTTI_ALLREDUCE, TUTTI_INT32, commuting), TT_NEED_SAME);
-  assert_int_equal(tt_needs_of(TUTTI_ALLREDUCE, TUTTI_INT32, ordered),
+  assert_int_equal(tt_needs_of(TUTTI_CONTRACT_SAME, TUTTI_ALLREDUCE, TUTTI_INT32, commuting),
+                   TT_NEED_SAME);
+  assert_int_equal(tt_needs_of(TUTTI_CONTRACT_SAME, TUTTI_ALLREDUCE, TUTTI_INT32, ordered),
                    TT_NEED_SAME | TT_NEED_ORDER);
   tutti_op_free(commuting);
   tutti_op_free(ordered);

@@ -351,8 +351,9 @@ static void incomplete_nodes_keep_their_levels(void **state) {
       tt_chooser *c = chooser_of(levels[k], "");
       const tutti_op op = tt_coll_rooted(colls[i]) ? TUTTI_MAX : TUTTI_SUM;
       for (uint64_t bytes = 8; bytes <= 1 << 24; bytes *= 1024) {
-        const tt_problem p = {
-            .coll = colls[i], .bytes = bytes, .needs = tt_needs_of(colls[i], TUTTI_FLOAT, op)};
+        const tt_problem p = {.coll = colls[i],
+                              .bytes = bytes,
+                              .needs = tt_needs_of(TUTTI_CONTRACT_SAME, colls[i], TUTTI_FLOAT, op)};
         tt_choice choice;
         if (tt_choose(c, &p, &none, &choice)) fail_msg("%s", tutti_error());
         if (!strstr(choice.plan->text, levels[k]) || c->effort.messages > 50000)

@@ -187,10 +187,10 @@ static size_t fill(tt_shm *s, tt_end *e, descriptor *d, int peer, const void *by
     put_inline(d, bytes, n);
     return n;
   }
-  if (tt_shm_shared(s, bytes, n)) {
+  const char *shown = tt_shm_shown(s, bytes, n);
+  if (shown) {
     d->kind = POINTED;
-    d->at = s->segment->threads ? (uint64_t)(uintptr_t)bytes
-                                : (uint64_t)((const char *)bytes - s->segment->base);
+    d->at = s->segment->threads ? (uint64_t)(uintptr_t)bytes : (uint64_t)(shown - s->segment->base);
     return n;
   }
   if (tt_remote_reads(s->heads[peer]) && tt_remote_cheaper(s->head, n)) {

@@ -199,8 +199,8 @@ static bool all_read(tt_shm *s) {
 static uint64_t shm_export(tt_wire *w, const void *bytes, size_t n) {
   tt_shm *s = tt_shm_of(w);
   const uint64_t at = (uint64_t)(uintptr_t)bytes;
-  if (tt_shm_shared(s, bytes, n))
-    return s->segment->threads ? at : (uint64_t)((const char *)bytes - s->segment->base);
+  const char *shown = tt_shm_shown(s, bytes, n);
+  if (shown) return s->segment->threads ? at : (uint64_t)(shown - s->segment->base);
   return at < remote && all_read(s) ? at | remote : 0;
 }
 
@@ -318,7 +318,8 @@ static void shm_revoke(tt_wire *w, void *memory, size_t bytes) {
   const size_t page = (size_t)sysconf(_SC_PAGESIZE);
   char *at = (char *)((uintptr_t)memory / page * page);
   const size_t size = tt_round_up((size_t)((char *)memory - at) + bytes, page);
-  if (s->segment->threads || !bytes || !tt_shm_shared(s, memory, bytes)) return;
+  if (s->segment->threads || !bytes || !tt_shm_shown(s, memory, bytes)) return;
+  if (s->segment->lent && tt_lend_end(s->heap, memory, true)) return;
   void *own = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (own == MAP_FAILED) return;
   memcpy(own, at, size);

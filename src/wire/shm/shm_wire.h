@@ -3,6 +3,7 @@
 #ifndef TT_SHM_WIRE_H
 #define TT_SHM_WIRE_H
 
+#include "lent.h"
 #include "shm_ctrl.h"
 
 enum {
@@ -105,13 +106,16 @@ static inline void tt_shm_wake_all(tt_shm *s) {
     if (r != s->wire.rank) tt_shm_wake_now(s, r);
 }
 
-/* May every rank address these bytes? */
-static inline bool tt_shm_shared(const tt_shm *s, const void *bytes, size_t n) {
+/* Where every rank can address these bytes; NULL: nowhere. */
+static inline const char *tt_shm_shown(const tt_shm *s, const void *bytes, size_t n) {
   const char *at = bytes;
-  if (s->copies && at != s->arena) return false;
-  return s->segment->threads ||
-         (at >= s->segment->base && at < s->segment->base + tt_segment_bytes(s->segment) &&
-          !(*s->revokes && tt_heap_revoked(s->heap, bytes, n)));
+  if (s->copies && at != s->arena) return NULL;
+  if (s->segment->threads) return at;
+  if (at >= s->segment->base && at < s->segment->base + tt_segment_bytes(s->segment))
+    return *s->revokes && tt_heap_revoked(s->heap, bytes, n) ? NULL : at;
+  /* order: relaxed, a thread that uses memory knows that it was registered */
+  const bool lends = atomic_load_explicit(&s->segment->lent, memory_order_relaxed);
+  return lends ? tt_lent_at(s->segment, bytes, n) : NULL;
 }
 
 extern const struct tt_shm_agree_ops tt_shm_agree_table; /* shm_agree.c */
