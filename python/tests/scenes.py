@@ -105,7 +105,7 @@ def calls_as_one():
         if (other.config["name"], other.config["timeout"], other.config["algorithm"]) != ("loss", 7, "fold(ring)"):
             return f"{other.config}"
         other.async_error()
-        said = said or tap.refused(tutti.ArgumentError, "unknown setting 'algo'", lambda: other.configure(algo="ring"))
+        said = said or tap.refused(TypeError, "unexpected keyword argument 'algo'", lambda: other.configure(algo="ring"))
     got = comm.allreduce(np.ones(9), algorithm="^naive")
     return said or (None if got[8] == P else f"{got}")
 

@@ -6,15 +6,16 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import enum
 import time
 import weakref
-from typing import Any, Iterator, Optional
+from typing import Any, Final, Iterator, Optional, Union
 
 from . import _explain
 from ._buffers import vector
 from ._collectives import Collectives, _address
 from ._errors import ArgumentError, StateError, TuttiError
-from ._kinds import OpLike
+from ._kinds import Contract, OpLike
 from ._lib import INTERRUPTS, failure, lib
 from ._request import Persistent, Request
 from ._types import form_of
@@ -27,6 +28,12 @@ class Settings(ctypes.Structure):
                 ("connect_timeout", ctypes.c_double)]
 
 
+class _Kept(enum.Enum):
+    """A setting that stays as it is."""
+    KEPT = "kept"
+
+
+KEPT: Final = _Kept.KEPT
 CONTRACTS = ("same", "any", "run", "element", "exact")
 LIVE: set["Comm"] = set()  # all communicators that were not freed
 
@@ -128,12 +135,16 @@ class Comm(Collectives):
                 "helpers": s.helpers, "timeout": s.timeout, "compression": s.compression.decode(),
                 "measure": s.measure > 0, "name": s.name.decode() if s.name else None}
 
-    def configure(self, **changes: Any) -> None:
+    def configure(self, *, contract: Union[Contract, None, _Kept] = KEPT, algorithm: Union[str, None, _Kept] = KEPT,
+                  slices: Union[int, None, _Kept] = KEPT, helpers: Union[int, None, _Kept] = KEPT,
+                  timeout: Union[float, None, _Kept] = KEPT, compression: Union[str, None, _Kept] = KEPT,
+                  measure: Union[bool, None, _Kept] = KEPT, name: Union[str, None, _Kept] = KEPT) -> None:
         """Change settings; the others stay. All but timeout and name must be the same on all ranks. None: the default, which
         is what the environment variable says.
 
         contract     how reproducible results are (docs/reproducible.md): 'same' (the same bits on all ranks), 'run' (also in
-                     every run), 'element' (the bits of an element depend on its inputs and the number of ranks alone), 'exact' (the exact sum, rounded once), or 'any' (no guarantee). TUTTI_CONTRACT
+                     every run), 'element' (the bits of an element depend on its inputs and the number of ranks alone),
+                     'exact' (the exact sum, rounded once), or 'any' (no guarantee). TUTTI_CONTRACT
         algorithm    the plans that may run: 'fold(ring)', 'doubling:0-64k;ring:64k-', '^tree'; '': tutti chooses. TUTTI_ALGO
         slices       the number of parts that a vector is cut into, which are pipelined; 0: tutti chooses. TUTTI_SLICES
         helpers      the number of helpers: the last ranks, which contribute no data and sum for the others
@@ -151,9 +162,11 @@ class Comm(Collectives):
         'exact'
         """
         settings = self._settings()
+        changes: dict[str, Any] = {"contract": contract, "algorithm": algorithm, "slices": slices, "helpers": helpers,
+                                   "timeout": timeout, "compression": compression, "measure": measure, "name": name}
         for key, value in changes.items():
-            if key not in self.SETTINGS:
-                raise ArgumentError(f"configure: unknown setting {key!r}; expected {', '.join(self.SETTINGS)}")
+            if value is KEPT:
+                continue
             if key == "contract" and value is not None:
                 if value not in CONTRACTS:
                     raise ArgumentError(f"configure: unknown contract {value!r}; expected {', '.join(CONTRACTS)}")
@@ -168,8 +181,6 @@ class Comm(Collectives):
             self.stream_wait()
         self._helping = None
         self._check(lib.tutti_comm_configure(self._handle, ctypes.byref(settings)))
-
-    SETTINGS = ("contract", "algorithm", "slices", "helpers", "timeout", "compression", "measure", "name")
 
     @contextlib.contextmanager
     def group(self) -> "Iterator[None]":

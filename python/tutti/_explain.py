@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Iterator, Optional, Union
 
 from ._buffers import vector
 from ._errors import ArgumentError
+from ._kinds import Contract, OpWord
 from ._lib import check, lib, text_of
 from ._ops import Op, number_of
 from ._types import COLLECTIVES, SIZES, code_of_name
@@ -156,8 +157,8 @@ class _Prices:
         lib.tutti_prices_free(self._handle)
 
 
-def explain(what: Any, coll: str = "allreduce", *, op: str = "sum", dtype: Optional[str] = None,
-            ranks: Optional[int] = None, root: int = 0, contract: str = "same", net: Optional[str] = None,
+def explain(what: Any, coll: str = "allreduce", *, op: OpWord = "sum", dtype: Optional[str] = None,
+            ranks: Optional[int] = None, root: int = 0, contract: Contract = "same", net: Optional[str] = None,
             topo: Optional[str] = None, algo: Optional[str] = None, shm: Optional[float] = None,
             compression: Optional[str] = None, as_dict: bool = False) -> Any:
     """Explain which plan runs for a call: its predicted time, the reasons, the next best plans, and the excluded ones.
@@ -189,8 +190,8 @@ def explain(what: Any, coll: str = "allreduce", *, op: str = "sum", dtype: Optio
     return json.loads(text) if as_dict else text
 
 
-def prices(what: Any, coll: str = "allreduce", *, ranks: int, op: str = "sum", dtype: Optional[str] = None,
-           root: int = 0, contract: str = "same", net: Optional[str] = None, topo: Optional[str] = None,
+def prices(what: Any, coll: str = "allreduce", *, ranks: int, op: OpWord = "sum", dtype: Optional[str] = None,
+           root: int = 0, contract: Contract = "same", net: Optional[str] = None, topo: Optional[str] = None,
            algo: Optional[str] = None, only: Optional[str] = None, shm: Optional[float] = None,
            compression: Optional[str] = None) -> list[dict[str, Any]]:
     """The predicted time of every plan, the fastest first; see `explain` for the arguments. Plans that cannot run come

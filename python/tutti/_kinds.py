@@ -7,11 +7,13 @@ SPDX-License-Identifier: BSD-3-Clause
 from __future__ import annotations
 
 import array as arrays
-from typing import TYPE_CHECKING, Any, List, Optional, Protocol, Sequence, TypeVar, Union, overload
+from typing import TYPE_CHECKING, Any, List, Literal, Optional, Protocol, Sequence, TypeVar, Union, overload
 
 from ._ops import Op
 
-OpLike = Union[str, Op]
+OpWord = Literal["sum", "prod", "min", "max", "avg", "mean", "band", "bor", "bxor", "land", "lor", "lxor", "minloc", "maxloc"]
+OpLike = Union[OpWord, Op]
+Contract = Literal["same", "any", "run", "element", "exact"]
 
 
 class Shaped(Protocol):

@@ -88,7 +88,7 @@ def _counts(parts: Tensors) -> Optional[list[int]]:
     return None if len(set(counts)) == 1 else counts
 
 
-def _op(call: str, opts: Any, t: torch.Tensor) -> str:
+def _op(call: str, opts: Any, t: torch.Tensor) -> Any:  # a word of OpLike
     kind = getattr(opts, "reduceOp", ReduceOp.SUM)
     words: Optional[_Words] = _BY_HASH.get(hash(kind)) or next((w for known, w in _OPS.items() if kind == known), None)
     found = words[t.dtype == torch.bool] if words is not None else None
