@@ -103,7 +103,7 @@ $(BUILD)/libtutti.so: $(SHARED)
 $(BUILD)/cli/%.o $(BUILD)/examples/%.o: TTFLAGS = $(BASE)
 # The folder in lib where Debian has the libraries of this processor, such as x86_64-linux-gnu.
 MULTIARCH := $(shell $(CC) -print-multiarch 2>/dev/null)
-$(BUILD)/cli/cmd_mpi.o: PLAIN = -DMULTIARCH='"$(MULTIARCH)"'
+$(BUILD)/cli/cmd_mpi.o $(BUILD)/cli/peer_find.o: PLAIN = -DMULTIARCH='"$(MULTIARCH)"'
 $(BUILD)/tutti: $(CLIOBJ) $(BUILD)/libtutti.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(SAN) $(LDFLAGS) $(CLIOBJ) $(BUILD)/libtutti.a -lm $(LDLIBS) -o $@

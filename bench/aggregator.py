@@ -72,7 +72,7 @@ class Sums:
         with tempfile.NamedTemporaryFile("r", suffix=".json") as f:
             env = {"TUTTI_PROFILE": profile, "TUTTI_ALGO": SIDES[side]}
             self.on(layout, width, [self.tutti, "bench", "-b", "4", "-e", str(last), "-f", "4", "-w", "3", "--side", "in",
-                                    "--coll", self.coll, "--cycle", "--repeats", "5", "--budget", str(self.budget), "--json", f.name], env)
+                                    "--coll", self.coll, "--cycle", "--repeats", "5", "--budget", str(self.budget), "--format", "json", "-o", f.name], env)
             rows = json.load(f)["rows"]
         wrong = sum(r["in_place"]["wrong"] for r in rows)
         if wrong:

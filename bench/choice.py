@@ -67,7 +67,7 @@ class Bench:
 
     def once(self, where, env):
         path = os.path.join(self.out, "choice-once.json")
-        command = self.starter(where) + [self.tutti, "explain", "--measured", "-J", path]
+        command = self.starter(where) + [self.tutti, "explain", "--measured", "--format", "json", "-o", path]
         if "x" in where:
             command += ["-f", "16", "-e", "4M", "--repeats", "3"] if not self.quick else ["-e", "64", "-f", "16", "--repeats", "2"]
         else:

@@ -390,7 +390,7 @@ class Job:
             except (OSError, ValueError, KeyError) as e:
                 self.complain("the trace is none: %s" % e)
         if os.path.exists(wisdom := self.files.get("TUTTI_WISDOM", "")):
-            done = subprocess.run([os.path.join(self.build, "tutti"), "wisdom", wisdom], stdout=subprocess.PIPE,
+            done = subprocess.run([os.path.join(self.build, "tutti"), "tune", "--wisdom", wisdom], stdout=subprocess.PIPE,
                                   stderr=subprocess.STDOUT, text=True)
             if done.returncode:
                 self.complain("the wisdom is none: %s" % done.stdout)

@@ -3,8 +3,8 @@
 
   machines.py --build build [--out docs/bench]          (make bench-machines)
 
-Idea       `tutti info --topology MACHINE -P N` prints the levels and model parameters, and build/bench/scale computes the times
-           of a plan for all sizes; each command is printed before it runs. `tutti plan price PLAN --topology MACHINE` predicts
+Idea       `tutti info --network MACHINE -n N` prints the levels and model parameters, and build/bench/scale computes the times
+           of a plan for all sizes; each command is printed before it runs. `tutti plan price PLAN --network MACHINE` predicts
            the same times; tests/sh/scale.sh compares them. A ring of more than MANY ranks has too many messages for this; its
            time is taken as 2(P-1) times that of its slowest hop (scale.py compares this formula with predictions).
 SPDX-License-Identifier: BSD-3-Clause"""
@@ -33,8 +33,8 @@ def said(command):
 
 
 def network(build, machine, ranks):
-    """The levels, and the model parameters in the form of --net."""
-    lines = said([os.path.join(build, "tutti"), "info", "--topology", machine, "-P", str(ranks)])
+    """The levels, and the model parameters in the form of --network."""
+    lines = said([os.path.join(build, "tutti"), "info", "--network", machine, "-n", str(ranks)])
     return re.search("'(.*)'", lines[0])[1], ",".join(x.replace(" ", "") for x in lines if not x.startswith("#"))
 
 

@@ -132,7 +132,7 @@ class Lab:
         with tempfile.NamedTemporaryFile(suffix=".json") as f:
             argv = [tutti, "run", "-n", str(ranks)] + (["--bind"] if ranks <= CORES else [])
             argv += [tutti, "bench", "-b", str(first), "-e", str(last), "-f", "4", "-w", "3", "--side", "in"]
-            argv += ["--repeats", str(self.repeats), "--budget", str(self.budget), "--json", f.name]
+            argv += ["--repeats", str(self.repeats), "--budget", str(self.budget), "--format", "json", "-o", f.name]
             argv += (["--cycle"] if self.cycle else []) + list(options)
             _, share = run(argv, env=env)
             rows = json.load(open(f.name))["rows"]
@@ -142,7 +142,7 @@ class Lab:
         """The present distance of the cores in seconds; 0 if ranks share cores."""
         if not 1 < ranks <= CORES:
             return 0
-        out, _ = run([self.path("tutti"), "info", "--json"], timeout=60)
+        out, _ = run([self.path("tutti"), "info", "--format", "json"], timeout=60)
         return json.loads(out).get("between_cores_s", 0)
 
     def calm(self, label, measure, ranks=0, wanted=None):

@@ -26,13 +26,18 @@ typedef struct bench_options {
   long warmup, repeats;
   bool check, alloc, cycle, spread;
   bool side[2];            /* out of place, in place */
-  const char *json, *plot; /* files, or NULL */
+  const char *output, *plot; /* files, or NULL */
+  cli_form format;           /* of the results; CLI_TEXT: only the table */
+  const char *compare;       /* libraries (peer.h); NULL: none */
 } bench_options;
 
+struct bench_call;
 typedef struct bench_job {
   tutti_comm *comm; /* the one that is measured */
   tutti_comm *talk; /* of the same ranks, to exchange figures */
   int rank, size, data;
+  tutti_status (*other)(const struct bench_job *job,
+                        const struct bench_call *call); /* instead of tutti's; or NULL */
 } bench_job;
 
 /* One call, for as many repeats as needed. Buffers hold the whole vector of the call
@@ -68,6 +73,9 @@ typedef struct bench_row {
 
 extern const char bench_usage[];
 extern const bench_options bench_defaults;
+/* `tutti bench --compare` (compare.c). Also the defaults of its options. */
+int bench_compare(const bench_options *o);
+void bench_compare_defaults(bench_options *o, int argc, char **argv);
 /* Parse argv over the defaults in *o, for `command`. 0, or the exit status of a complaint. */
 int bench_parse(const char *command, bench_options *o, int argc, char **argv);
 bool bench_reduces(tutti_coll coll); /* it takes an op */
@@ -125,9 +133,14 @@ void bench_show_foot(const bench_options *o, const bench_row *rows, size_t n);
 void bench_progress(size_t done, size_t all, size_t bytes);
 
 /* 0, or the exit status of a complaint. */
-int bench_json(const bench_job *job, const bench_options *o, const bench_row *rows, size_t n);
+int bench_results(const bench_job *job, const bench_options *o, const bench_row *rows, size_t n);
 int bench_plot(const bench_job *job, const bench_options *o, const bench_row *rows, size_t n);
-/* Can --plot and --json be written? Checked before anything is measured. */
+/* The results as --format says, on stdout or in -o's file. NULL after a complaint. bench_output_close: 0, or the exit
+ * status of a complaint. bench_table: is the table printed? */
+FILE *bench_output(const char *command, const bench_options *o);
+int bench_output_close(const char *command, const bench_options *o, FILE *f);
+bool bench_table(const bench_options *o);
+/* Can --plot and -o be written? Checked before anything is measured. */
 int bench_files_ready(const char *command, const bench_options *o);
 
 #endif

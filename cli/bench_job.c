@@ -4,7 +4,7 @@
 #include "ranked.h"
 
 tutti_status bench_join(bench_job *job) {
-  *job = (bench_job){NULL, NULL, 0, 1, 1};
+  *job = (bench_job){NULL, NULL, 0, 1, 1, NULL};
   tutti_status status = job_join(&job->comm);
   if (!status) status = tutti_comm_dup(job->comm, &job->talk);
   if (status) return status;

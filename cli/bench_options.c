@@ -10,37 +10,44 @@
 
 const char bench_usage[] =
     "usage: tutti run -n N tutti bench [options]\n"
-    "       tutti bench -P N [options]\n"
+    "       tutti bench -n N [options]\n"
+    "       tutti bench --compare openmpi,mpich,... -n N [options]\n"
     "\n"
     "Times a collective at several sizes, out of place and in place, and checks its\n"
-    "results. Options and columns are those of nccl-tests.\n"
+    "results. The columns, and most options, are those of nccl-tests.\n"
     "\n"
     "  -b, --minbytes SIZE   first size: 4 (default), 16K, 64M, 1G\n"
     "  -e, --maxbytes SIZE   last size (64M)\n"
     "  -f, --factor F        factor between sizes (4)\n"
     "  -d, --type TYPE       float (default), bf16, int32, ...\n"
-    "  -o, --op OP           sum (default), min, max, ...\n"
-    "      --coll NAME       allreduce (default), reduce_scatter, allgather, broadcast,\n"
+    "      --op OP           sum (default), min, max, ...\n"
+    "  -c, --coll NAME       allreduce (default), reduce_scatter, allgather, broadcast,\n"
     "                        reduce, barrier, scan, exscan, gather, scatter, alltoall\n"
     "      --algo PLANS      as TUTTI_ALGO: 'ring:64k-', '^tree'\n"
-    "  -r, --root R          the root, if the collective has one (0)\n"
+    "      --root R          the root, if the collective has one (0)\n"
     "      --helpers N       the last N ranks bring no data, but sum for the others (0)\n"
-    "  -n, --iters N         calls per repeat (as many as fit into --budget)\n"
+    "      --iters N         calls per repeat (as many as fit into --budget)\n"
     "      --budget S        seconds per repeat (0.02)\n"
     "      --repeats N       repeats (11); the time shown is the median of their means\n"
     "      --spread          also show the fastest and the slowest repeat and, from 100\n"
     "                        repeats on, the 99th percentile\n"
     "  -w, --warmup N        warm-up calls (5)\n"
-    "  -c, --check 0|1       count wrong results (1)\n"
+    "      --check 0|1       count wrong results (1)\n"
     "      --loop            call after call on the same buffer (default)\n"
     "      --cycle           every rank writes its vector, calls, and reads the result;\n"
     "                        minus the time of the same without the call\n"
     "      --side out|in     only out of place, or only in place\n"
     "      --alloc           buffers of tutti_mem_alloc instead of malloc\n"
-    "  -J, --json FILE       write the results as JSON\n"
+    "      --format F        text (default), json or csv, on stdout instead of the table\n"
+    "  -o, --output FILE     write them to this file, and the table on stdout\n"
     "      --plot FILE       plot time against size, .svg or .png (needs gnuplot);\n"
     "                        an SVG adapts itself to a dark page; NAME-dark.png is dark\n"
-    "  -P, --ranks N         start N ranks itself\n"
+    "  -n, --ranks N         start N ranks itself\n"
+    "      --compare LIST    time other libraries alternately with tutti, on N ranks (2) of\n"
+    "                        this machine: openmpi, mpich, intelmpi, gloo, nccl, oneccl, those\n"
+    "                        that are installed or, as mpich=FOLDER, in that folder. Each side\n"
+    "                        has 4 ms in each of 15 rounds (--budget, --repeats), in place and\n"
+    "                        with --cycle, unless --side out or --loop says otherwise\n"
     "\n"
     "Times are the slowest rank's, in microseconds. algbw is the size over the time. busbw\n"
     "is algbw times a factor: 2(P-1)/P for allreduce, (P-1)/P where every rank has a block\n"
@@ -50,20 +57,50 @@ const char bench_usage[] =
 /* The command that has these options; `tutti explain --measured` shares them. */
 static const char *command = "bench";
 
-enum { COLL = 256, BUDGET, REPEATS, LOOP, CYCLE, ALLOC, PLOT, SIDE, HELPERS, ALGO, SPREAD };
+enum {
+  BUDGET = 256,
+  REPEATS,
+  LOOP,
+  CYCLE,
+  ALLOC,
+  PLOT,
+  SIDE,
+  HELPERS,
+  ALGO,
+  SPREAD,
+  COMPARE,
+  OP,
+  ROOT,
+  ITERS,
+  CHECK,
+  FORMAT
+};
 
 static const struct option long_options[] = {
-    {"minbytes", required_argument, NULL, 'b'},  {"maxbytes", required_argument, NULL, 'e'},
-    {"factor", required_argument, NULL, 'f'},    {"type", required_argument, NULL, 'd'},
-    {"op", required_argument, NULL, 'o'},        {"coll", required_argument, NULL, COLL},
-    {"root", required_argument, NULL, 'r'},      {"iters", required_argument, NULL, 'n'},
-    {"budget", required_argument, NULL, BUDGET}, {"repeats", required_argument, NULL, REPEATS},
-    {"warmup", required_argument, NULL, 'w'},    {"check", required_argument, NULL, 'c'},
-    {"loop", no_argument, NULL, LOOP},           {"cycle", no_argument, NULL, CYCLE},
-    {"alloc", no_argument, NULL, ALLOC},         {"json", required_argument, NULL, 'J'},
-    {"plot", required_argument, NULL, PLOT},     {"ranks", required_argument, NULL, 'P'},
-    {"side", required_argument, NULL, SIDE},     {"helpers", required_argument, NULL, HELPERS},
-    {"algo", required_argument, NULL, ALGO},      {"spread", no_argument, NULL, SPREAD},
+    {"minbytes", required_argument, NULL, 'b'},
+    {"maxbytes", required_argument, NULL, 'e'},
+    {"factor", required_argument, NULL, 'f'},
+    {"type", required_argument, NULL, 'd'},
+    {"op", required_argument, NULL, OP},
+    {"coll", required_argument, NULL, 'c'},
+    {"root", required_argument, NULL, ROOT},
+    {"iters", required_argument, NULL, ITERS},
+    {"budget", required_argument, NULL, BUDGET},
+    {"repeats", required_argument, NULL, REPEATS},
+    {"warmup", required_argument, NULL, 'w'},
+    {"check", required_argument, NULL, CHECK},
+    {"loop", no_argument, NULL, LOOP},
+    {"cycle", no_argument, NULL, CYCLE},
+    {"alloc", no_argument, NULL, ALLOC},
+    {"output", required_argument, NULL, 'o'},
+    {"plot", required_argument, NULL, PLOT},
+    {"ranks", required_argument, NULL, 'n'},
+    {"side", required_argument, NULL, SIDE},
+    {"helpers", required_argument, NULL, HELPERS},
+    {"algo", required_argument, NULL, ALGO},
+    {"spread", no_argument, NULL, SPREAD},
+    {"compare", required_argument, NULL, COMPARE},
+    {"format", required_argument, NULL, FORMAT},
     {NULL, 0, NULL, 0},
 };
 
@@ -75,7 +112,7 @@ static int take_name(bench_options *o, int c) {
                                                          : optarg;
     i = cli_type(command, text);
     o->type = (tutti_type)i;
-  } else if (c == 'o') {
+  } else if (c == OP) {
     i = cli_op(command, optarg);
     o->op = (tutti_op)i;
   } else {
@@ -111,6 +148,14 @@ static int take_file(const char **file) {
   return *optarg ? 0 : cli_fail(CLI_USAGE, command, "a file name is empty");
 }
 
+/* -o was an op before. */
+static int take_output(bench_options *o) {
+  for (int i = 0; i < TUTTI_OP_COUNT; i++)
+    if (strcmp(optarg, tutti_op_name((tutti_op)i)) == 0)
+      return cli_fail(CLI_USAGE, command, "-o is the output file; for the op use --op %s", optarg);
+  return take_file(&o->output);
+}
+
 static int take_side(bench_options *o) {
   o->side[0] = strcmp(optarg, "out") == 0;
   o->side[1] = strcmp(optarg, "in") == 0;
@@ -126,29 +171,31 @@ static int take_option(bench_options *o, int c, char **argv) {
     case 'e': return take_size(c, &o->last);
     case 'f': return take_factor(o);
     case 'd':
-    case 'o':
-    case COLL: return take_name(o, c);
-    case 'r': return take_number("--root", 0, 1 << 20, &o->root);
-    case 'n': return take_number("-n", 1, 1000000000, &o->iterations);
+    case OP:
+    case 'c': return take_name(o, c);
+    case ROOT: return take_number("--root", 0, 1 << 20, &o->root);
+    case ITERS: return take_number("--iters", 1, 1000000000, &o->iterations);
     case 'w': return take_number("-w", 0, 1000000000, &o->warmup);
-    case 'P': return take_number("-P", 1, 4096, &o->ranks);
+    case 'n': return take_number("-n", 1, 4096, &o->ranks);
     case REPEATS: return take_number("--repeats", 1, BENCH_MOST_REPEATS, &o->repeats);
     case BUDGET:
       if (cli_seconds(optarg, &o->budget)) return 0;
       return cli_fail(CLI_USAGE, command, "--budget '%s' is not a positive number of seconds",
                       optarg);
-    case 'c':
-      status = take_number("-c", 0, 1, &flag);
+    case CHECK:
+      status = take_number("--check", 0, 1, &flag);
       if (status == 0) o->check = flag;
       return status;
     case SIDE: return take_side(o);
     case HELPERS: return take_number("--helpers", 0, 4095, &o->helpers);
     case ALGO: o->algo = optarg; return 0;
+    case COMPARE: o->compare = optarg; return 0;
     case LOOP: o->cycle = false; return 0;
     case CYCLE: o->cycle = true; return 0;
     case SPREAD: o->spread = true; return 0;
     case ALLOC: o->alloc = true; return 0;
-    case 'J': return take_file(&o->json);
+    case 'o': return take_output(o);
+    case FORMAT: return cli_format(command, optarg, true, &o->format);
     case PLOT: return take_file(&o->plot);
     default: return cli_bad_option(command, c, argv, long_options);
   }
@@ -173,6 +220,9 @@ static int agree(bench_options *o) {
   if (o->op == TUTTI_AVG && (o->coll == TUTTI_SCAN || o->coll == TUTTI_EXSCAN))
     return cli_fail(CLI_USAGE, command, "%s has no avg", tutti_coll_name(o->coll));
   if (o->coll == TUTTI_BARRIER) o->first = o->last = 1;
+  if (o->output && !o->format)
+    return cli_fail(CLI_USAGE, command, "-o %s: in which format? --format json or --format csv",
+                    o->output);
   return 0;
 }
 
@@ -190,8 +240,7 @@ const bench_options bench_defaults = {.type = TUTTI_FLOAT,
 int bench_parse(const char *of, bench_options *o, int argc, char **argv) {
   command = of;
   opterr = 0;
-  for (int c;
-       (c = getopt_long(argc, argv, "+:b:e:f:d:o:r:n:w:c:J:P:", long_options, NULL)) != -1;) {
+  for (int c; (c = getopt_long(argc, argv, "+:b:e:f:d:o:n:w:c:", long_options, NULL)) != -1;) {
     int status = take_option(o, c, argv);
     if (status) return status;
   }

@@ -1,4 +1,4 @@
-/* bench_plot.c - the figures as JSON, and as a picture that gnuplot draws.
+/* bench_plot.c - the results as JSON or CSV, and as a picture that gnuplot draws.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <stdio.h>
@@ -16,13 +16,30 @@ static int cannot(const char *command, const char *path) {
 }
 
 int bench_files_ready(const char *command, const bench_options *o) {
-  FILE *f = o->json ? fopen(o->json, "ae") : NULL;
-  if (o->json && !f) return cannot(command, o->json);
+  FILE *f = o->output ? fopen(o->output, "ae") : NULL;
+  if (o->output && !f) return cannot(command, o->output);
   if (f) fclose(f);
   return o->plot ? cli_plot_ready(command, o->plot) : 0;
 }
 
-/* ---- JSON ---- */
+bool bench_table(const bench_options *o) {
+  return !o->format || o->output;
+}
+
+FILE *bench_output(const char *command, const bench_options *o) {
+  FILE *f = o->output ? fopen(o->output, "we") : stdout;
+  if (!f) cannot(command, o->output);
+  return f;
+}
+
+int bench_output_close(const char *command, const bench_options *o, FILE *f) {
+  const bool bad = ferror(f) || fflush(f);
+  if (f == stdout)
+    return bad ? cli_fail(CLI_FAILED, command, "cannot write: %s", strerror(errno)) : 0;
+  return fclose(f) || bad ? cannot(command, o->output) : 0;
+}
+
+/* ---- JSON, CSV ---- */
 
 static void json_side(FILE *f, const char *name, const bench_side *s) {
   if (!s->measured) {
@@ -52,9 +69,22 @@ static void json_row(FILE *f, const bench_row *row, bool last) {
   fprintf(f, "}%s\n", last ? "" : ",");
 }
 
-int bench_json(const bench_job *job, const bench_options *o, const bench_row *rows, size_t n) {
-  FILE *f = fopen(o->json, "we");
-  if (!f) return cannot("bench", o->json);
+/* A line per size and side. */
+static void csv(FILE *f, const bench_row *rows, size_t n) {
+  fprintf(f,
+          "bytes,count,side,us_min,us_median,us_max,algbw_GBps,busbw_GBps,iterations,wrong,plan\n");
+  for (size_t i = 0; i < n; i++)
+    for (int k = 0; k < 2; k++) {
+      const bench_side *s = &rows[i].side[k];
+      if (!s->measured) continue;
+      fprintf(f, "%zu,%zu,%s,%.4f,%.4f,%.4f,%.4f,%.4f,%ld,%lld,\"%s\"\n", rows[i].bytes,
+              rows[i].count, k ? "in" : "out", 1e6 * s->least, 1e6 * s->median, 1e6 * s->most,
+              s->algbw, s->busbw, s->iterations, (long long)s->wrong, rows[i].plan);
+    }
+}
+
+static void json(FILE *f, const bench_job *job, const bench_options *o, const bench_row *rows,
+                 size_t n) {
   char date[32];
   time_t t = time(NULL);
   struct tm utc;
@@ -74,8 +104,16 @@ int bench_json(const bench_job *job, const bench_options *o, const bench_row *ro
   fprintf(f, "  \"rows\": [\n");
   for (size_t i = 0; i < n; i++) json_row(f, &rows[i], i + 1 == n);
   fprintf(f, "  ]\n}\n");
-  bool bad = ferror(f);
-  return fclose(f) || bad ? cannot("bench", o->json) : 0;
+}
+
+int bench_results(const bench_job *job, const bench_options *o, const bench_row *rows, size_t n) {
+  FILE *f = bench_output("bench", o);
+  if (!f) return CLI_FAILED;
+  if (o->format == CLI_CSV)
+    csv(f, rows, n);
+  else
+    json(f, job, o, rows, n);
+  return bench_output_close("bench", o, f);
 }
 
 /* ---- a picture ---- */

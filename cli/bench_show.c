@@ -15,7 +15,7 @@ void bench_show_head(const bench_job *job, const bench_options *o) {
          o->alloc ? "tutti_mem_alloc" : "malloc",
          o->cycle ? "cycle (write, call, read, minus the same without the call)" : "loop");
   if (job->size == 1)
-    printf("# one rank: nothing travels; for more: tutti run -n N tutti bench, or -P N\n");
+    printf("# one rank: nothing travels; for more: tutti run -n N tutti bench, or -n N\n");
   printf("#\n#%39s  %-31s  %s", "", "out of place", "in place");
   if (o->spread) printf("%25s%-31s  %s", "", "out of place (us)", "in place (us)");
   printf("\n#%9s %10s %6s %6s %4s", "size", "count", "type", "redop", "root");

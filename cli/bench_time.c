@@ -17,6 +17,7 @@ enum { LEAST_ITERATIONS = 3, MOST_ITERATIONS = 20000, SETTLE = 8, TRIAL = 24 };
 
 tutti_status bench_run(const bench_job *job, const bench_call *c) {
   tutti_comm *comm = job->comm;
+  if (job->other) return job->other(job, c);
   switch (c->coll) {
     case TUTTI_ALLREDUCE: return tutti_allreduce(comm, c->src, c->dst, c->count, c->type, c->op);
     case TUTTI_REDUCE_SCATTER:

@@ -72,6 +72,17 @@ int cli_coll(const char *command, const char *text) {
   return name_of(command, "collective", text, coll_name, TUTTI_COLL_COUNT);
 }
 
+int cli_format(const char *command, const char *text, bool csv, cli_form *form) {
+  static const char *const names[] = {"text", "json", "csv"};
+  for (int i = 0; i < 2 + csv; i++) {
+    if (strcmp(names[i], text) != 0) continue;
+    *form = (cli_form)i;
+    return 0;
+  }
+  return cli_fail(CLI_USAGE, command, "--format is text%s json%s, not '%s'", csv ? "," : " or",
+                  csv ? " or csv" : "", text);
+}
+
 void cli_json_string(const char *text, int length) {
   putchar('"');
   for (; *text && length > 0; text++, length--) {
@@ -121,8 +132,42 @@ const char *cli_nearest(const char *word, const char *const *names) {
   return best;
 }
 
+/* Options that had another name before. */
+static const struct {
+  const char *old, *now;
+} renamed[] = {{"-P", "-n N (or --ranks N)"},
+               {"-j", "--format json"},
+               {"--json", "--format json"},
+               {"-J", "--format json -o FILE"},
+               {"-t", "--levels"},
+               {"--topo", "--levels"},
+               {"-T", "--network"},
+               {"--topology", "--network"},
+               {"--net", "--network"},
+               {"-r", "--root"},
+               {"-w", "-o FILE"},
+               {"--write", "-o FILE"}};
+
+/* Complain about an option that was renamed, if the command has its new name. */
+static bool was_renamed(const char *command, const char *word, const struct option *options) {
+  for (size_t i = 0; i < sizeof renamed / sizeof *renamed; i++) {
+    const char *now = renamed[i].now;
+    if (strcmp(renamed[i].old, word) != 0) continue;
+    for (const struct option *o = options; o->name; o++) {
+      const bool is =
+          now[1] == '-' ? strncmp(o->name, now + 2, strlen(o->name)) == 0 : o->val == now[1];
+      if (is) return cli_fail(CLI_USAGE, command, "'%s' is no option; use %s", word, now);
+    }
+  }
+  return false;
+}
+
 int cli_bad_option(const char *command, int got, char **argv, const struct option *options) {
   const char *word = argv[optind - 1];
+  char letter[3] = {'-', (char)optopt, 0}, before[64];
+  snprintf(before, sizeof before, "%.*s", (int)strcspn(word, "="), word);
+  if (got != ':' && was_renamed(command, strncmp(word, "--", 2) ? letter : before, options))
+    return CLI_USAGE;
   if (got == ':')
     return cli_fail(CLI_USAGE, command, "option '%s' needs a value; see `tutti help %s`", word,
                     command);

@@ -32,7 +32,7 @@ typedef struct cli_command {
 } cli_command;
 
 extern const cli_command cmd_run, cmd_info, cmd_plan, cmd_explain, cmd_bench, cmd_mpi, cmd_trace,
-    cmd_tune, cmd_wisdom, cmd_doctor, cmd_aggregator;
+    cmd_tune, cmd_doctor, cmd_aggregator;
 
 /* "tutti <command>: <sentence>" on stderr, in one write; returns `status`.
  * `command` NULL: "tutti: <sentence>". */
@@ -48,6 +48,8 @@ int cli_help(const cli_command *command);
 
 /* `tutti help variables`: prints all settings. Returns 0 or CLI_FAILED. */
 int cli_list_variables(void);
+/* `tutti help model`: how to describe a machine. Returns 0 or CLI_FAILED. */
+int cli_help_model(void);
 /* Complain about each variable TUTTI_... of the environment that tutti does not know. */
 void cli_check_variables(const char *command);
 
@@ -62,6 +64,10 @@ const char *cli_nearest(const char *word, const char *const *names);
 int cli_type(const char *command, const char *text);
 int cli_op(const char *command, const char *text);
 int cli_coll(const char *command, const char *text);
+
+/* The value of --format: text, json or, if the command has it, csv. 0, or CLI_USAGE after a complaint. */
+typedef enum cli_form { CLI_TEXT, CLI_JSON, CLI_CSV } cli_form;
+int cli_format(const char *command, const char *text, bool csv, cli_form *form);
 
 /* Print a string of at most `length` bytes to stdout as JSON. */
 void cli_json_string(const char *text, int length);

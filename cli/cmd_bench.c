@@ -1,6 +1,6 @@
 /* cmd_bench.c - `tutti bench`: times a collective at a row of sizes.
  *
- * Idea      every rank runs this code and makes the same decisions; only rank 0 prints. With -P
+ * Idea      every rank runs this code and makes the same decisions; only rank 0 prints. With -n
  *           and outside a job, the command starts itself under `tutti run`.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
@@ -63,22 +63,23 @@ static tutti_status measure(const bench_job *job, const bench_options *o, size_t
 }
 
 static int measure_all(const bench_job *job, const bench_options *o, bench_row *rows, size_t n) {
-  if (job->rank == 0) bench_show_head(job, o);
+  const bool table = job->rank == 0 && bench_table(o);
+  if (table) bench_show_head(job, o);
   size_t bytes = o->first;
   for (size_t i = 0; i < n; i++, bytes = bench_next(o, bytes)) {
     if (job->rank == 0) bench_progress(i, n, bytes);
     tutti_status status = measure(job, o, bytes, &rows[i]);
     if (job->rank == 0) bench_progress(0, 0, 0);
     if (status) return cli_fail(CLI_FAILED, "bench", "%s", tutti_error());
-    if (job->rank == 0) bench_show_row(o, &rows[i]);
+    if (table) bench_show_row(o, &rows[i]);
   }
   int status = 0;
   for (size_t i = 0; i < n; i++)
     if (rows[i].side[0].wrong > 0 || rows[i].side[1].wrong > 0) status = WRONG;
   if (job->rank != 0) return status;
-  bench_show_foot(o, rows, n);
+  if (table) bench_show_foot(o, rows, n);
   if (fflush(stdout)) return cli_fail(CLI_FAILED, "bench", "cannot write: %s", strerror(errno));
-  int file = o->json ? bench_json(job, o, rows, n) : 0;
+  int file = o->format ? bench_results(job, o, rows, n) : 0;
   if (!file && o->plot) file = bench_plot(job, o, rows, n);
   return file ? file : status;
 }
@@ -88,7 +89,7 @@ static int measure_all(const bench_job *job, const bench_options *o, bench_row *
 /* 0, or the exit status of rank 0's complaint. */
 static int fits_job(const bench_job *job, const bench_options *o) {
   if (o->ranks && o->ranks != job->size)
-    return cli_fail(CLI_USAGE, "bench", "-P %ld, but the job has %d ranks", o->ranks, job->size);
+    return cli_fail(CLI_USAGE, "bench", "-n %ld, but the job has %d ranks", o->ranks, job->size);
   if (o->helpers >= job->size)
     return cli_fail(CLI_USAGE, "bench", "--helpers %ld, but the job has %d ranks", o->helpers,
                     job->size);
@@ -129,9 +130,11 @@ static int with_comm(bench_job *job, const bench_options *o) {
 static int run(int argc, char **argv) {
   bench_options o = bench_defaults;
   int saved = job_mute();
+  bench_compare_defaults(&o, argc, argv);
   int status = bench_parse("bench", &o, argc, argv);
   job_unmute(saved);
   if (status) return job_fail_alike(status);
+  if (o.compare) return bench_compare(&o);
   if (!job_inside() && o.ranks) return job_start("bench", o.ranks, argc, argv);
   bench_job job;
   return with_comm(&job, &o);

@@ -9,7 +9,7 @@
 #include "tutti_plan.h"
 
 static const char usage[] =
-    "usage: tutti doctor PID [--json] [--watch S]\n"
+    "usage: tutti doctor PID [--format json] [--watch S]\n"
     "\n"
     "Shows what every rank of a running or hanging job on this machine does: its process, its\n"
     "current or last call, the rank that it waits for, and for how long. The last lines say what\n"
@@ -19,13 +19,14 @@ static const char usage[] =
     "PID is the process id of `tutti run`, of mpirun, or of any rank. The ranks must share\n"
     "memory, and the job must be yours unless you are root. The doctor does not touch it.\n"
     "\n"
-    "  -j, --json     the same as one JSON object\n"
+    "      --format F text (default), or json: one object\n"
     "  -w, --watch S  every S seconds, until the job has ended\n"
     "\n"
     "Exit status: 0; 2 wrong command line; 125 no such job, or not yours.\n";
 
-static const struct option long_options[] = {
-    {"json", no_argument, NULL, 'j'}, {"watch", required_argument, NULL, 'w'}, {NULL, 0, NULL, 0}};
+static const struct option long_options[] = {{"format", required_argument, NULL, 'F'},
+                                             {"watch", required_argument, NULL, 'w'},
+                                             {NULL, 0, NULL, 0}};
 
 static int print(char *text) {
   fputs(text, stdout);
@@ -52,13 +53,13 @@ static int watch(long pid, bool json, double seconds) {
 }
 
 static int run(int argc, char **argv) {
-  bool json = false;
+  cli_form form = CLI_TEXT;
   double seconds = 0;
   long pid;
   opterr = 0;
-  for (int c; (c = getopt_long(argc, argv, ":jw:", long_options, NULL)) != -1;) {
-    if (c != 'j' && c != 'w') return cli_bad_option("doctor", c, argv, long_options);
-    if (c == 'j') json = true;
+  for (int c; (c = getopt_long(argc, argv, ":w:", long_options, NULL)) != -1;) {
+    if (c != 'F' && c != 'w') return cli_bad_option("doctor", c, argv, long_options);
+    if (c == 'F' && cli_format("doctor", optarg, false, &form)) return CLI_USAGE;
     if (c == 'w' && !cli_seconds(optarg, &seconds))
       return cli_fail(CLI_USAGE, "doctor", "--watch '%s' is not a positive number of seconds",
                       optarg);
@@ -70,7 +71,7 @@ static int run(int argc, char **argv) {
                     argv[optind + 1]);
   if (!cli_int(argv[optind], 1, 1L << 30, &pid))
     return cli_fail(CLI_USAGE, "doctor", "'%s' is not the number of a process", argv[optind]);
-  return watch(pid, json, seconds);
+  return watch(pid, form == CLI_JSON, seconds);
 }
 
 const cli_command cmd_doctor = {"doctor", "show what each rank of a job is doing, and why it hangs", usage,

@@ -15,26 +15,25 @@
 #include "tutti_plan.h"
 
 static const char usage[] =
-    "usage: tutti info [--json | --profile | --topology NET [-P N]]\n"
+    "usage: tutti info [--format json | --profile | --network NET [-n N]]\n"
     "\n"
     "Shows version and build, the cores that this process may use, instruction sets,\n"
     "memory, and which features work here; if a feature does not, it says why. The last lines\n"
     "are the cores that are near each other, in the order in which `tutti run --bind` takes\n"
     "them.\n"
     "\n"
-    "  -j, --json     the same as one JSON object\n"
+    "      --format F text (default), or json: one object\n"
     "  -p, --profile  the parameters of the cost model. Edit them, and use the file with\n"
     "                 TUTTI_PROFILE=FILE or `tutti explain --profile FILE`\n"
-    "  -T, --topology NET\n"
-    "                 the parameters of a network by name, as `tutti plan price` takes it, and the "
-    "levels\n"
-    "                 for TUTTI_TOPO in a comment; -P N: with N nodes\n";
+    "      --network NET\n"
+    "                 the parameters of a network by name, as `tutti explain` takes it, and the\n"
+    "                 levels for TUTTI_TOPO in a comment; -n, --ranks N: with N nodes\n";
 
 static const struct option long_options[] = {
-    {"json", no_argument, NULL, 'j'},
+    {"format", required_argument, NULL, 'F'},
     {"profile", no_argument, NULL, 'p'},
-    {"topology", required_argument, NULL, 'T'},
-    {"ranks", required_argument, NULL, 'P'},
+    {"network", required_argument, NULL, 'N'},
+    {"ranks", required_argument, NULL, 'n'},
     {NULL, 0, NULL, 0},
 };
 
@@ -149,19 +148,18 @@ static int show_topology(const char *text, long ranks) {
 }
 
 static int run(int argc, char **argv) {
-  bool json = false, profile = false;
+  bool profile = false;
+  cli_form form = CLI_TEXT;
   const char *net = NULL;
   long ranks = 0;
   opterr = 0;
-  for (int c; (c = getopt_long(argc, argv, "+:jpT:P:", long_options, NULL)) != -1;) {
-    if (c == 'T')
-      net = optarg;
-    else if (c == 'P' && cli_int(optarg, 1, 1 << 20, &ranks))
-      continue;
-    else if (c != 'j' && c != 'p')
-      return cli_bad_option("info", c, argv, long_options);
-    else
-      *(c == 'j' ? &json : &profile) = true;
+  for (int c; (c = getopt_long(argc, argv, "+:pn:", long_options, NULL)) != -1;) {
+    if (c == 'F' && cli_format("info", optarg, false, &form)) return CLI_USAGE;
+    if (c == 'N') net = optarg;
+    if (c == 'n' && !cli_int(optarg, 1, 1 << 20, &ranks))
+      return cli_fail(CLI_USAGE, "info", "-n '%s' is not a number from 1 to 1048576", optarg);
+    if (c == 'p') profile = true;
+    if (!strchr("FNnp", c)) return cli_bad_option("info", c, argv, long_options);
   }
   if (optind < argc)
     return cli_fail(CLI_USAGE, "info", "'%s' is one argument too many; see `tutti help info`",
@@ -174,7 +172,7 @@ static int run(int argc, char **argv) {
     return cli_fail(CLI_FAILED, "info", "%s", tutti_error());
   if (profile)
     fputs(text, stdout);
-  else if (json)
+  else if (form == CLI_JSON)
     print_json(&i);
   else
     print_people(&i);

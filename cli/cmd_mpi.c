@@ -18,20 +18,28 @@
 
 #include "cli.h"
 #include "family.h"
+#include "mpi_run.h"
 
 static const char usage[] =
     "usage: tutti mpi [options] COMMAND [arguments]\n"
     "       tutti mpi --report mpirun -n 8 ./app\n"
+    "       tutti mpi --compare [--rounds N] mpirun -n 8 ./app\n"
     "\n"
     "Starts an unmodified program of Open MPI, of MPICH or an MPI with its binary interface\n"
     "(Intel MPI, MVAPICH, Cray, ParaStation), or of the standard ABI of MPI 5.0 with tutti's\n"
-    "allreduce, reduce, broadcast, all-gather, reduce-scatter and barrier instead of the\n"
-    "MPI's. COMMAND is the usual start: mpirun or mpiexec, another launcher (srun), or the\n"
-    "program itself. All other calls stay the MPI's.\n"
+    "collectives instead of the MPI's, where tutti has them and is faster (docs/dropin.md).\n"
+    "COMMAND is the usual start: mpirun or mpiexec, another launcher (srun), or the program\n"
+    "itself. All other calls stay the MPI's.\n"
     "\n"
     "  -r, --report[=FILE]  at the end rank 0 reports the calls, their times, and which\n"
     "                       calls were left to the MPI and why: on stderr, or in FILE as\n"
     "                       JSON\n"
+    "      --compare        runs COMMAND without and with tutti, alternately, and prints wall\n"
+    "                       time, the time in each collective, calls and bytes of both.\n"
+    "                       Without: the MPI runs all calls, and the drop-in only measures\n"
+    "                       them. The output of COMMAND is not shown, except if it fails\n"
+    "      --rounds N       how many runs of each (5)\n"
+    "      --format F       the comparison as text (default), json or csv\n"
     "  -f, --family NAME    which MPI the program is compiled for: ompi, mpich (Intel MPI,\n"
     "                       MVAPICH, Cray MPICH and ParaStation MPI, too), or abi, the\n"
     "                       standard ABI (default: as the launcher says, and as the\n"
@@ -46,18 +54,12 @@ static const char usage[] =
     "Exit status: COMMAND's; 2 wrong command line; 125 no MPI or no library found; 126\n"
     "COMMAND cannot be executed; 127 not found.\n";
 
+enum { ROUNDS = 256, FORMAT, COMPARE };
 static const struct option long_options[] = {
-    {"report", optional_argument, NULL, 'r'},
-    {"family", required_argument, NULL, 'f'},
-    {NULL, 0, NULL, 0},
+    {"report", optional_argument, NULL, 'r'},    {"compare", no_argument, NULL, COMPARE},
+    {"rounds", required_argument, NULL, ROUNDS}, {"format", required_argument, NULL, FORMAT},
+    {"family", required_argument, NULL, 'f'},    {NULL, 0, NULL, 0},
 };
-
-typedef struct mpi_options {
-  mpi_family family;     /* of the library */
-  mpi_family launcher;   /* whose options it takes; FAMILY_UNKNOWN: set the environment */
-  char report[PATH_MAX]; /* the value of TUTTI_REPORT; empty: unset */
-  char **argv;
-} mpi_options;
 
 /* Ranks may run in another folder, so a file's name is made absolute. */
 static int take_report(mpi_options *o, const char *file) {
@@ -81,6 +83,13 @@ static int take_option(mpi_options *o, int c, char **argv) {
       o->family = family_named(optarg);
       if (o->family) return 0;
       return cli_fail(CLI_USAGE, "mpi", "--family '%s' is none of ompi, mpich and abi", optarg);
+    case COMPARE: o->compare = true; return 0;
+    case ROUNDS:
+      o->compare = true;
+      if (cli_int(optarg, 1, MPI_ROUNDS, &o->rounds)) return 0;
+      return cli_fail(CLI_USAGE, "mpi", "--rounds '%s' is not a whole number from 1 to %d", optarg,
+                      MPI_ROUNDS);
+    case FORMAT: return cli_format("mpi", optarg, true, &o->format);
     default: return cli_bad_option("mpi", c, argv, long_options);
   }
 }
@@ -92,6 +101,10 @@ static int parse(mpi_options *o, int argc, char **argv) {
     if (status) return status;
   }
   o->argv = argv + optind;
+  if (o->compare && *o->report)
+    return cli_fail(CLI_USAGE, "mpi", "--compare makes its own reports: leave out --report");
+  if (o->format && !o->compare)
+    return cli_fail(CLI_USAGE, "mpi", "--format belongs to --compare; --report=FILE writes JSON");
   if (optind < argc) return 0;
   return cli_fail(CLI_USAGE, "mpi", "which command? tutti mpi mpirun -n 8 ./app");
 }
@@ -216,7 +229,7 @@ static void put_settings(words *w, mpi_family launcher, const char *const *setti
 static char **launch_line(const mpi_options *o, const char *const *settings) {
   size_t n = 0, parts = 1;
   for (; o->argv[n]; n++) parts += strcmp(o->argv[n], ":") == 0;
-  words w = {calloc(n + parts * 6 + 1, sizeof *w.word), 0};
+  words w = {calloc(n + parts * 9 + 1, sizeof *w.word), 0};
   if (!w.word) return NULL;
   for (size_t i = 0; i < n; i++) {
     put(&w, o->argv[i]);
@@ -226,7 +239,7 @@ static char **launch_line(const mpi_options *o, const char *const *settings) {
   return w.word;
 }
 
-static int start(const mpi_options *o, const char *library) {
+int mpi_start(const mpi_options *o, const char *library) {
   static char preload[2 * PATH_MAX + 65536], report[PATH_MAX + 16];
   const char *before = getenv("LD_PRELOAD");
   const bool keeps = before && *before;
@@ -235,7 +248,10 @@ static int start(const mpi_options *o, const char *library) {
   if (n >= (int)sizeof preload)
     return cli_fail(CLI_FAILED, "mpi", "LD_PRELOAD is too long already");
   snprintf(report, sizeof report, "TUTTI_REPORT=%s", o->report);
-  const char *const settings[] = {preload, *o->report ? report : NULL, NULL};
+  const char *settings[4] = {preload};
+  int used = 1;
+  if (*o->report) settings[used++] = report;
+  if (o->off) settings[used++] = "TUTTI_DROPIN=0";
   char **argv = o->argv;
   if (o->launcher) {
     argv = launch_line(o, settings);
@@ -250,7 +266,7 @@ static int start(const mpi_options *o, const char *library) {
 }
 
 static int run_mpi(int argc, char **argv) {
-  mpi_options o = {.family = FAMILY_UNKNOWN};
+  mpi_options o = {.family = FAMILY_UNKNOWN, .rounds = 5};
   char library[PATH_MAX];
   if (argc < 2) {
     fputs(usage, stdout);
@@ -259,7 +275,8 @@ static int run_mpi(int argc, char **argv) {
   int status = parse(&o, argc, argv);
   if (!status) status = find_family(&o);
   if (!status) status = find_library(o.family, library);
-  return status ? status : start(&o, library);
+  if (status) return status;
+  return o.compare ? mpi_compare(&o, library) : mpi_start(&o, library);
 }
 
 const cli_command cmd_mpi = {"mpi", "start an unmodified MPI program with tutti's collectives",

@@ -1,5 +1,5 @@
-/* cmd_plan.c - `tutti plan`: schedules for people. Lists them, shows one, draws
- * one, checks one (tutti's own or one in a file) with the prover.
+/* cmd_plan.c - `tutti plan`: schedules for people. Lists them, shows one, draws one, checks one (tutti's own or one in a
+ * file) with the prover, writes one into a file, reads one of MSCCL, runs one.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <stdio.h>
@@ -12,46 +12,52 @@
 #include "tutti_plan.h"
 
 static const char usage[] =
-    "usage: tutti plan list [-P N] [--coll COLLECTIVE]\n"
-    "       tutti plan show ALGORITHM -P N | FILE | -   [--rank R] [--text]\n"
-    "       tutti plan check ALGORITHM -P N | FILE | -\n"
-    "       tutti plan draw ALGORITHM -P N | FILE | -   [-o PICTURE] [-w COLUMNS]\n"
-    "       tutti plan price ALGORITHM|all -P N --size SIZE ... (tutti plan price --help)\n"
+    "usage: tutti plan list [-n N] [--coll COLLECTIVE]\n"
+    "       tutti plan show ALGORITHM -n N | FILE | -   [--rank R] [--text]\n"
+    "       tutti plan check ALGORITHM -n N | FILE | -\n"
+    "       tutti plan draw ALGORITHM -n N | FILE | -   [-o PICTURE] [-w COLUMNS]\n"
+    "       tutti plan export ALGORITHM -n N            [-o FILE]\n"
+    "       tutti plan import FILE.xml                  [-o FILE]\n"
+    "       tutti plan run ALGORITHM -n N [options of `tutti bench`]\n"
+    "       tutti plan price ALGORITHM|all -n N --size SIZE ... (tutti plan price --help)\n"
     "\n"
     "Lists the algorithms and the properties that the prover finds; or shows, proves, draws\n"
     "or estimates one schedule, of a built-in algorithm or from a file (docs/schedules.md).\n"
     "\n"
-    "  -P, --ranks N          how many ranks (list: 7)\n"
+    "  -n, --ranks N          how many ranks (list: 7)\n"
     "  -c, --coll COLLECTIVE  allreduce (default), reduce_scatter, allgather, broadcast,\n"
     "                         reduce, barrier, scan, exscan, gather, scatter, alltoall\n"
     "      --root R           the root, if the collective has one (0)\n"
     "  -i, --in-place         src and dst are one buffer\n"
-    "  -j, --json             the same for programs, as JSON\n"
+    "      --format F         text (default) or json, for programs\n"
     "  -r, --rank R           show only this rank's steps\n"
     "  -t, --text             show the schedule as text, which check and draw read\n"
     "  -o, --output PICTURE   draw into a file: .svg, .html (steps through the rounds),\n"
     "                         .json or .txt; without it, on the terminal\n"
     "  -w, --width COLUMNS    draw at most this wide (default: the terminal's width)\n"
-    "      --topo LEVELS      draw the machine's levels: \"node:4 core:3\"; without it those in\n"
+    "      --levels LEVELS    draw the machine's levels: \"node:4 core:3\"; without it those in\n"
     "                         the algorithm's name. An arrow has the colour of its level\n"
     "      --plain, --color   draw in ASCII; draw in colours even without a terminal\n"
     "\n"
-    "check exits with 0 if the schedule is proven, 1 if it is refused.\n";
+    "check exits with 0 if the schedule is proven, 1 if it is refused. export writes the text\n"
+    "that show, check and draw read. import makes it of the XML file of an algorithm of MSCCL\n"
+    "(allreduce, allgather, reduce_scatter), if it can be proven. run times an algorithm on N\n"
+    "ranks and checks its results; --algo of `tutti bench` also takes ranges of sizes.\n";
 
-enum { ROOT = 256, PLAIN, COLOR, TOPO };
+enum { ROOT = 256, PLAIN, COLOR, LEVELS, FORMAT };
 static const struct option long_options[] = {
-    {"ranks", required_argument, NULL, 'P'},
+    {"ranks", required_argument, NULL, 'n'},
     {"coll", required_argument, NULL, 'c'},
     {"rank", required_argument, NULL, 'r'},
     {"root", required_argument, NULL, ROOT},
     {"in-place", no_argument, NULL, 'i'},
-    {"json", no_argument, NULL, 'j'},
+    {"format", required_argument, NULL, FORMAT},
     {"text", no_argument, NULL, 't'},
     {"output", required_argument, NULL, 'o'},
     {"width", required_argument, NULL, 'w'},
     {"plain", no_argument, NULL, PLAIN},
     {"color", no_argument, NULL, COLOR},
-    {"topo", required_argument, NULL, TOPO},
+    {"levels", required_argument, NULL, LEVELS},
     {NULL, 0, NULL, 0},
 };
 
@@ -63,12 +69,12 @@ static int read_coll(const char *text, plan_options *o) {
 
 /* Parse an option with a number; false if c is not such an option. */
 static bool read_number(int c, plan_options *o, int *status) {
-  long *number = c == 'P'    ? &o->ranks
+  long *number = c == 'n'    ? &o->ranks
                  : c == 'r'  ? &o->rank
                  : c == ROOT ? &o->root
                  : c == 'w'  ? &o->width
                              : NULL;
-  int least = c == 'P' ? 1 : c == 'w' ? 20 : 0;
+  int least = c == 'n' ? 1 : c == 'w' ? 20 : 0;
   if (!number) return false;
   if (!cli_int(optarg, least, 65536, number))
     *status = cli_fail(CLI_USAGE, "plan", "'%s' is not a number from %d to 65536", optarg, least);
@@ -80,17 +86,22 @@ static int read_options(int argc, char **argv, plan_options *o) {
   optind = 1;
   int status = 0;
   for (int c;
-       !status && (c = getopt_long(argc, argv, ":P:c:r:ijto:w:", long_options, NULL)) != -1;) {
+       !status && (c = getopt_long(argc, argv, ":n:c:r:ito:w:", long_options, NULL)) != -1;) {
     if (read_number(c, o, &status)) continue;
     switch (c) {
       case 'c': status = read_coll(optarg, o); break;
       case 'i': o->in_place = 1; break;
-      case 'j': o->json = true; break;
+      case FORMAT: {
+        cli_form form = CLI_TEXT;
+        status = cli_format("plan", optarg, false, &form);
+        o->json = form == CLI_JSON;
+        break;
+      }
       case 't': o->text = true; break;
       case 'o': o->out = optarg; break;
       case PLAIN: o->plain = true; break;
       case COLOR: o->color = true; break;
-      case TOPO: o->topo = optarg; break;
+      case LEVELS: o->topo = optarg; break;
       default: status = cli_bad_option("plan", c, argv, long_options);
     }
   }
@@ -142,7 +153,7 @@ static char *schedules(const char *what, const plan_options *o) {
   if (file) return read_all(what);
   if (o->ranks) return text_of(what, o, -1);
   cli_fail(0, "plan",
-           "'%s' cannot be read: %s; if it is an algorithm, say for how many ranks: -P N", what,
+           "'%s' cannot be read: %s; if it is an algorithm, say for how many ranks: -n N", what,
            strerror(errno));
   return NULL;
 }
@@ -150,7 +161,7 @@ static char *schedules(const char *what, const plan_options *o) {
 static int show(const char *what, const plan_options *o) {
   char *text = NULL;
   if (o->text && o->json)
-    return cli_fail(CLI_USAGE, "plan", "--text and --json exclude each other");
+    return cli_fail(CLI_USAGE, "plan", "--text and --format json exclude each other");
   bool alone = o->text && o->ranks && o->rank >= 0 && access(what, R_OK) != 0;
   text = alone ? text_of(what, o, o->rank) : schedules(what, o);
   if (!text) return CLI_USAGE;
@@ -161,6 +172,59 @@ static int show(const char *what, const plan_options *o) {
     status = plan_print(text, o, o->json ? TUTTI_PICTURE_JSON : TUTTI_PICTURE_WORDS);
   free(text);
   return status ? status : fflush(stdout) ? CLI_FAILED : 0;
+}
+
+static int write_text(const char *text, const plan_options *o) {
+  FILE *f = o->out ? fopen(o->out, "we") : stdout;
+  bool bad = !f || fputs(text, f) < 0;
+  if (f) bad = (f == stdout ? fflush(f) : fclose(f)) || bad;
+  if (!bad) return 0;
+  return cli_fail(CLI_FAILED, "plan", "cannot write '%s': %s", o->out ? o->out : "stdout",
+                  strerror(errno));
+}
+
+/* Write the schedules as text. */
+static int export(const char *what, const plan_options *o) {
+  char *text = schedules(what, o);
+  if (!text) return CLI_USAGE;
+  const int status = write_text(text, o);
+  free(text);
+  return status;
+}
+
+/* Convert an algorithm of MSCCL, prove it, and write it as text. */
+static int import(const char *what, const plan_options *o) {
+  char *xml = read_all(what), *text = xml ? plan_import(what, xml) : NULL;
+  tutti_report r = {.size = sizeof r};
+  free(xml);
+  if (!text) return CLI_USAGE;
+  int status = 0;
+  if (tutti_schedule_check(text, &r))
+    status = cli_fail(CLI_USAGE, "plan", "%s: %s", what, tutti_error());
+  else if (!r.proven)
+    status = cli_fail(1, "plan", "%s: refused: %s", what, r.witness);
+  if (!status) status = write_text(text, o);
+  free(text);
+  return status;
+}
+
+/* `tutti bench --algo ALGORITHM`, with the other words as they are. */
+static int run_plan(int argc, char **argv) {
+  if (argc < 3 || argv[2][0] == '-')
+    return cli_fail(CLI_USAGE, "plan",
+                    "run needs an algorithm first: tutti plan run two-shot -n 2");
+  if (access(argv[2], R_OK) == 0)
+    return cli_fail(CLI_USAGE, "plan",
+                    "'%s' is a file, and tutti runs its own algorithms only; "
+                    "docs/tutorials/algorithm.md says how to "
+                    "add one",
+                    argv[2]);
+  char **words = calloc((size_t)argc + 2, sizeof *words);
+  if (!words) return cli_fail(CLI_FAILED, "plan", "out of memory");
+  words[0] = "bench";
+  words[1] = "--algo";
+  for (int i = 2; i < argc; i++) words[i] = argv[i];
+  return cmd_bench.run(argc, words); /* options point into the words */
 }
 
 static void say_verdict(const tutti_report *r, const char *what) {
@@ -209,10 +273,12 @@ static int draw(const char *what, const plan_options *o) {
 }
 
 static int run(int argc, char **argv) {
-  static const char *const verbs[] = {"list", "show", "check", "draw", "price", NULL};
+  static const char *const verbs[] = {"list",   "show",  "check", "draw", "export",
+                                      "import", "price", "run",   NULL};
   plan_options o = {.coll = TUTTI_ALLREDUCE, .rank = -1};
   if (argc < 2)
-    return cli_fail(CLI_USAGE, "plan", "list, show, check, draw or price? see `tutti help plan`");
+    return cli_fail(CLI_USAGE, "plan",
+                    "list, show, check, draw, export, import, run or price? see `tutti help plan`");
   const char *verb = argv[1];
   if (strcmp(verb, "price") == 0) {
     for (int i = 2; i < argc; i++)
@@ -220,6 +286,7 @@ static int run(int argc, char **argv) {
         return fputs(plan_price_usage, stdout) < 0 || fflush(stdout) ? CLI_FAILED : 0;
     return plan_price(argc - 1, argv + 1);
   }
+  if (strcmp(verb, "run") == 0) return run_plan(argc, argv);
   int which = 0, status = read_options(argc - 1, argv + 1, &o);
   if (status) return status;
   while (verbs[which] && strcmp(verbs[which], verb) != 0) which++;
@@ -237,8 +304,10 @@ static int run(int argc, char **argv) {
     return cli_fail(CLI_USAGE, "plan", "%s needs an algorithm or a file; see `tutti plan list`",
                     verb);
   if (which == 1) return show(what, &o);
-  return which == 2 ? check(what, &o) : draw(what, &o);
+  if (which == 2) return check(what, &o);
+  if (which == 3) return draw(what, &o);
+  return which == 4 ? export(what, &o) : import(what, &o);
 }
 
-const cli_command cmd_plan = {"plan", "list, show, prove, draw and estimate schedules", usage, run,
-                              false};
+const cli_command cmd_plan = {"plan", "list, show, prove, draw, export and run schedules", usage,
+                              run, false};

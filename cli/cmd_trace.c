@@ -8,7 +8,8 @@
 #include "trace_data.h"
 
 static const char usage[] =
-    "usage: tutti trace FILE [FILE ...] [--all | --json | --draw[=FROM+LENGTH] [-o PICTURE]]\n"
+    "usage: tutti trace FILE [FILE ...] [--all | --format json | --draw[=FROM+LENGTH] [-o "
+    "PICTURE]]\n"
     "\n"
     "Summarizes the trace that a job wrote with TUTTI_TRACE=FILE: each rank's time in\n"
     "arithmetic, copying and waiting; which rank came last; per kind of call the number, the\n"
@@ -17,7 +18,7 @@ static const char usage[] =
     "share no folder.\n"
     "\n"
     "  -a, --all      all ranks, all kinds of calls, their critical paths whole\n"
-    "  -j, --json     the same as one JSON object, with the paths of all kinds of calls\n"
+    "      --format F text (default), or json: one object, with the paths of all kinds of calls\n"
     "  -d, --draw[=FROM+LENGTH]\n"
     "                 draws LENGTH ms, starting at FROM ms, in one to three lines per rank\n"
     "                 (default: around the median call of the kind that took most time)\n"
@@ -27,7 +28,7 @@ static const char usage[] =
     "The file itself opens in ui.perfetto.dev and chrome://tracing; see docs/trace.md.\n";
 
 static const struct option long_options[] = {{"all", no_argument, NULL, 'a'},
-                                             {"json", no_argument, NULL, 'j'},
+                                             {"format", required_argument, NULL, 'F'},
                                              {"draw", optional_argument, NULL, 'd'},
                                              {"output", required_argument, NULL, 'o'},
                                              {NULL, 0, NULL, 0}};
@@ -63,11 +64,15 @@ static int show(const trace_data *d, const wanted *w) {
 static int run(int argc, char **argv) {
   wanted w = {.json = false};
   opterr = 0;
-  for (int c; (c = getopt_long(argc, argv, ":ajd::o:", long_options, NULL)) != -1;) {
+  for (int c; (c = getopt_long(argc, argv, ":ad::o:", long_options, NULL)) != -1;) {
     if (c == 'o') w.output = optarg, w.draw = true;
     if (c == 'o') continue;
-    if (!strchr("ajd", c)) return cli_bad_option("trace", c, argv, long_options);
-    *(c == 'a' ? &w.all : c == 'j' ? &w.json : &w.draw) = true;
+    if (!strchr("aFd", c)) return cli_bad_option("trace", c, argv, long_options);
+    cli_form form = CLI_TEXT;
+    if (c == 'F' && cli_format("trace", optarg, false, &form)) return CLI_USAGE;
+    if (c == 'F') w.json = form == CLI_JSON;
+    if (c == 'a') w.all = true;
+    if (c == 'd') w.draw = true;
     if (c == 'd' && optarg && !take_span(optarg, &w))
       return cli_fail(CLI_USAGE, "trace", "--draw=%s is not of the form FROM+LENGTH, in ms",
                       optarg);

@@ -14,6 +14,9 @@
 static const char usage[] =
     "usage: tutti tune [-o FILE] [--seconds S]\n"
     "       mpirun -n N tutti tune [-o FILE]\n"
+    "       tutti tune --wisdom -n N [options] [-o FILE]   measure plans, and keep the winners\n"
+    "       tutti tune --wisdom FILE ...                   show files of wisdom\n"
+    "       tutti tune --wisdom --merge FILE ... -o FILE   merge files of wisdom\n"
     "\n"
     "Measures this machine in half a minute: arithmetic per type, copies, compression, wake-ups,\n"
     "and plans on ranks with a core each and on ranks that share two. It then fits the model\n"
@@ -30,11 +33,31 @@ static const char usage[] =
     "      --seconds S    approximate duration; a busy machine takes little more (25)\n"
     "\n"
     "Programs look for a profile in TUTTI_PROFILE, then in that folder, then in\n"
-    "/etc/tutti/profile. TUTTI_PROFILE=none selects the built-in parameters.\n";
+    "/etc/tutti/profile. TUTTI_PROFILE=none selects the built-in parameters.\n"
+    "\n"
+    "With --wisdom it times the plans that may be the fastest at several sizes. With\n"
+    "TUTTI_WISDOM=FILE the winners then run; see docs/wisdom.md. A file is shown with the\n"
+    "entries that fit this machine.\n"
+    "\n"
+    "  -b, --minbytes SIZE   first size (4)\n"
+    "  -e, --maxbytes SIZE   last size (4M; up to 64M)\n"
+    "  -f, --factor F        factor between sizes (4; up to 16 covers the sizes in between)\n"
+    "  -c, --coll NAME       allreduce (default), reduce_scatter, allgather, broadcast,\n"
+    "                        reduce, barrier, scan, exscan, gather, scatter, alltoall\n"
+    "  -d, --type TYPE       float (default), bf16, int32, ...\n"
+    "      --op OP           sum (default), min, max, ...\n"
+    "  -o, --output FILE     add to this file, or make it\n"
+    "  -m, --merge           read files and write -o; of two entries the newer stays\n"
+    "  -n, --ranks N         start N ranks itself\n"
+    "\n"
+    "Columns: the vector's size; the plan with the best estimate, and its time; the\n"
+    "winner, and its time; how much faster it was; how much rounds differed; the number of\n"
+    "plans that were timed.\n";
 
 static const struct option long_options[] = {
     {"output", required_argument, NULL, 'o'},
     {"seconds", required_argument, NULL, 's'},
+    {"wisdom", no_argument, NULL, 'w'},       /* tune_wisdom.c reads its options */
     {"points", required_argument, NULL, 'p'}, /* of a rank that tune has started */
     {NULL, 0, NULL, 0},
 };
@@ -212,6 +235,8 @@ static int between_hosts(const tune_options *o) {
 
 static int run(int argc, char **argv) {
   tune_options o;
+  for (int i = 1; i < argc; i++)
+    if (strcmp(argv[i], "--wisdom") == 0) return tune_wisdom(argc, argv);
   const int saved = job_mute();
   const int status = parse(&o, argc, argv);
   job_unmute(saved);
@@ -221,5 +246,5 @@ static int run(int argc, char **argv) {
   return job_inside() ? between_hosts(&o) : on_this_machine(&o);
 }
 
-const cli_command cmd_tune = {"tune", "measure this machine, for better estimates", usage, run,
-                              true};
+const cli_command cmd_tune = {
+    "tune", "measure this machine for better estimates, or plans (--wisdom)", usage, run, true};

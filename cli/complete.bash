@@ -15,6 +15,8 @@ _tutti_values() { # OPTION of COMMAND: the words that it takes; fails if they ar
     --type) echo float double bf16 fp16 fp8_e4m3 fp8_e5m2 int8 int16 int32 int64 uint8 uint16 uint32 uint64 complex_float complex_double ;;
     --op) echo sum prod min max avg land lor lxor band bor bxor minloc maxloc ;;
     --side) echo out in ;;
+    --format) echo text json csv ;;
+    --compare) echo openmpi mpich intelmpi gloo nccl oneccl ;;
     --family) echo ompi mpich abi ;;
     --algo) _tutti_algorithms ;;
     *) return 1 ;;
@@ -29,7 +31,7 @@ _tutti() {
   elif [ "$command" = run ] || [ "$command" = mpi ]; then # the program's words are its own
     for ((i = 2; i < COMP_CWORD; i++)); do
       case ${COMP_WORDS[i]} in
-        -n | -t | -e | -r | -H | -a | --ranks | --timeout | --env | --respawn | --hosts | --agent | -f | --family) i=$((i + 1)) ;;
+        -n | -t | -e | -r | -H | -a | --ranks | --timeout | --env | --respawn | --hosts | --agent | -f | --family | --rounds | --format) i=$((i + 1)) ;;
         -*) ;;
         *)
           COMPREPLY=($(compgen -f -- "$word"))
@@ -40,8 +42,8 @@ _tutti() {
   fi
   if [ -z "$words" ]; then
     case $command:$COMP_CWORD:$before in
-      help:2:*) words="$(_tutti_commands) variables" ;;
-      plan:2:*) words="list show check draw price" ;;
+      help:2:*) words="$(_tutti_commands) variables model" ;;
+      plan:2:*) words="list show check draw export import run price" ;;
       plan:3:list) words=$(_tutti_options plan) ;;
       plan:3:*) words="$(_tutti_algorithms) all" ;;
       *)

@@ -66,8 +66,7 @@ static void read_all(int fd, char *text, size_t size) {
   text[n] = 0;
 }
 
-/* The output of a command, with its standard error; "" if it could not be run. */
-static void output_of(char *const *argv, char *text, size_t size) {
+void family_output(char *const *argv, char *text, size_t size) {
   int ends[2];
   pid_t pid;
   posix_spawn_file_actions_t files;
@@ -95,10 +94,15 @@ bool family_is_launcher(const char *command) {
   return false;
 }
 
-mpi_family family_of_launcher(const char *command) {
-  char text[8192], version[] = "--version";
+void family_version(const char *command, char *text, size_t size) {
+  char version[] = "--version";
   char *argv[] = {(char *)command, version, NULL};
-  output_of(argv, text, sizeof text);
+  family_output(argv, text, size);
+}
+
+mpi_family family_of_launcher(const char *command) {
+  char text[8192];
+  family_version(command, text, sizeof text);
   for (int f = 1; f < FAMILIES; f++)
     for (int i = 0; families[f].says[i]; i++)
       if (fnmatch(families[f].says[i], text, 0) == 0) return (mpi_family)f;
@@ -156,7 +160,7 @@ mpi_family family_of_program(const char *command) {
   char path[PATH_MAX], loader[PATH_MAX], text[65536], list[] = "--list";
   if (!find_program(command, path) || !loader_of(path, loader)) return FAMILY_UNKNOWN;
   char *argv[] = {loader, list, path, NULL};
-  output_of(argv, text, sizeof text);
+  family_output(argv, text, sizeof text);
   for (int f = 1; f < FAMILIES; f++)
     if (lists(text, &families[f])) return (mpi_family)f;
   return FAMILY_UNKNOWN;

@@ -4,6 +4,7 @@
 #define FAMILY_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* FAMILY_ABI: any MPI, by the standard ABI of MPI 5.0. */
 typedef enum mpi_family { FAMILY_UNKNOWN, FAMILY_ABI, FAMILY_OMPI, FAMILY_MPICH } mpi_family;
@@ -16,6 +17,9 @@ mpi_family family_named(const char *tag);
 
 /* Is it named like a launcher of MPI programs (mpirun, mpiexec.hydra, orterun ...)? */
 bool family_is_launcher(const char *command);
+/* The output of a command, with its standard error; "" if it could not be run. And that of `COMMAND --version`. */
+void family_output(char *const *argv, char *text, size_t size);
+void family_version(const char *command, char *text, size_t size);
 /* The family that a launcher prints with --version; never FAMILY_ABI. */
 mpi_family family_of_launcher(const char *command);
 /* The MPI that a dynamic program needs, directly or through its libraries; FAMILY_ABI if it needs

@@ -3,30 +3,26 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "peer.h"
 #include "ranked.h"
 
 static const cli_command *const table[] = {
-    &cmd_run,
-    &cmd_info,
-    &cmd_plan,
-    &cmd_explain,
-    &cmd_bench,
-    &cmd_mpi,
-    &cmd_tune,
-    &cmd_trace,
-    &cmd_wisdom,
-    &cmd_doctor,
-    &cmd_aggregator,
+    &cmd_run, &cmd_info, &cmd_plan,  &cmd_explain, &cmd_bench,
+    &cmd_mpi, &cmd_tune, &cmd_trace, &cmd_doctor,  &cmd_aggregator,
 };
 enum { COMMANDS = sizeof table / sizeof table[0] };
 
 static const cli_command *find(const char *name) {
   for (size_t i = 0; i < COMMANDS; i++)
     if (strcmp(table[i]->name, name) == 0) return table[i];
-  return NULL;
+  return strcmp(cmd_bench_peer.name, name) == 0 ? &cmd_bench_peer
+                                                : NULL; /* only `tutti bench --compare` starts it */
 }
 
 static int unknown(const char *name) {
+  if (strcmp(name, "wisdom") == 0)
+    return cli_fail(CLI_USAGE, NULL,
+                    "`tutti wisdom` is `tutti tune --wisdom`; its -w is -o, and its -P is -n");
   const char *names[COMMANDS + 4];
   size_t n = 0;
   for (; n < COMMANDS; n++) names[n] = table[n]->name;
@@ -45,9 +41,9 @@ static int overview(void) {
   printf("tutti %s - allreduce for the processes of a job\n\n", tutti_version(NULL, NULL, NULL));
   printf("usage: tutti COMMAND [options]\n\n");
   for (size_t i = 0; i < COMMANDS; i++) printf("  %-10s %s\n", table[i]->name, table[i]->summary);
-  printf("  %-10s %s\n", "help",
-         "this page, that of one command (tutti help run), or all settings");
-  printf("  %-10s %s\n", "", "(tutti help variables)");
+  printf("  %-10s %s\n", "help", "this page, that of one command (tutti help run), all settings");
+  printf("  %-10s %s\n", "", "(tutti help variables), or how to describe a machine");
+  printf("  %-10s %s\n", "", "(tutti help model)");
   printf("  %-10s %s\n", "--version", "the version");
   return fflush(stdout) ? CLI_FAILED : 0;
 }
@@ -55,6 +51,7 @@ static int overview(void) {
 static int help(int argc, char **argv) {
   if (argc < 2) return overview();
   if (strcmp(argv[1], "variables") == 0) return cli_list_variables();
+  if (strcmp(argv[1], "model") == 0) return cli_help_model();
   const cli_command *command = find(argv[1]);
   return command ? cli_help(command) : unknown(argv[1]);
 }
@@ -76,7 +73,8 @@ int main(int argc, char **argv) {
   if (argc > 2 && (strcmp(argv[2], "--help") == 0 || strcmp(argv[2], "-h") == 0))
     return cli_help(command);
   /* Ranks that share memory leave it to rank 0's log; those of `tutti mpi` have no log. */
-  if (command != &cmd_run && (!command->ranked || command == &cmd_explain))
+  if (command != &cmd_run && command != &cmd_bench_peer &&
+      (!command->ranked || command == &cmd_explain))
     cli_check_variables(name);
   const int status = command->ranked ? job_hand_over(name, argv) : 0;
   return status ? status : command->run(argc - 1, argv + 1);

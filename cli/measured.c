@@ -199,15 +199,15 @@ static void show_foot(const measured_size *rows, size_t n) {
 static int with_prices(const bench_job *job, const bench_options *o, tutti_prices *prices,
                        measured_size *rows, size_t n) {
   place *at = calloc(n, sizeof *at);
-  if (job->rank == 0) show_head(job, o);
+  if (job->rank == 0 && bench_table(o)) show_head(job, o);
   const tutti_status failed = at ? in_turn(job, o, prices, at, rows, n) : TUTTI_ERR_MEMORY;
   free(at);
   if (failed) return cli_fail(CLI_FAILED, "explain", "%s", tutti_error());
   if (job->rank) return 0;
-  for (size_t i = 0; i < n; i++) show_row(&rows[i]);
-  show_foot(rows, n);
+  for (size_t i = 0; i < n && bench_table(o); i++) show_row(&rows[i]);
+  if (bench_table(o)) show_foot(rows, n);
   if (fflush(stdout)) return cli_fail(CLI_FAILED, "explain", "cannot write: %s", strerror(errno));
-  int status = o->json ? measured_json(job, o, rows, n) : 0;
+  int status = o->format ? measured_results(job, o, rows, n) : 0;
   if (!status && o->plot) status = measured_plot(job, o, rows, n);
   return status;
 }
@@ -240,7 +240,7 @@ static int possible(const bench_options *o) {
 /* 0, or rank 0's complaint. */
 static int fits(const bench_job *job, const bench_options *o) {
   if (o->ranks && o->ranks != job->size)
-    return cli_fail(CLI_USAGE, "explain", "-P %ld, but the job has %d ranks", o->ranks, job->size);
+    return cli_fail(CLI_USAGE, "explain", "-n %ld, but the job has %d ranks", o->ranks, job->size);
   if (o->root >= job->size)
     return cli_fail(CLI_USAGE, "explain", "--root %ld, but the ranks are 0 to %d", o->root,
                     job->size - 1);
@@ -274,9 +274,11 @@ int explain_measured(int argc, char **argv, int at) {
   int status = bench_parse("explain", &o, argc - 1, rest);
   job_unmute(saved);
   free(rest); /* options point into argv, not into `rest` */
+  if (!status && o.compare)
+    status = cli_fail(CLI_USAGE, "explain", "--compare belongs to `tutti bench`");
   if (status) return job_fail_alike(status);
   if (job_inside()) return with_comm(&o);
-  if (!o.ranks) return cli_fail(CLI_USAGE, "explain", "--measured: on how many ranks? -P N");
+  if (!o.ranks) return cli_fail(CLI_USAGE, "explain", "--measured: on how many ranks? -n N");
   status = possible(&o);
   return status ? status : job_start("explain", o.ranks, argc, argv);
 }

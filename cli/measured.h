@@ -29,9 +29,9 @@ typedef struct measured_sum {
 #define MEASURED_NEAR 1.3
 
 measured_sum measured_sum_up(const measured_size *rows, size_t n);
-/* Files, as for bench_json and bench_plot: 0 or an exit status. */
-int measured_json(const bench_job *job, const bench_options *o, const measured_size *rows,
-                  size_t n);
+/* Files, as for bench_results and bench_plot: 0 or an exit status. */
+int measured_results(const bench_job *job, const bench_options *o, const measured_size *rows,
+                     size_t n);
 int measured_plot(const bench_job *job, const bench_options *o, const measured_size *rows,
                   size_t n);
 

@@ -1,6 +1,5 @@
-/* measured_files.c - predicted and measured times, as JSON and as a picture.
+/* measured_files.c - predicted and measured times, as JSON or CSV, and as a picture.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -30,11 +29,21 @@ static void json_size(FILE *f, const measured_size *r, bool last) {
   fprintf(f, "]}%s\n", last ? "" : ",");
 }
 
-int measured_json(const bench_job *job, const bench_options *o, const measured_size *rows,
-                  size_t n) {
+/* A line per size. */
+static void csv(FILE *f, const measured_size *rows, size_t n) {
+  fprintf(f, "bytes,chosen,predicted_s,measured_s,best,best_s,chosen_over_best,noise\n");
+  for (size_t i = 0; i < n; i++) {
+    const measured_size *r = &rows[i];
+    char best[CLI_PLAN] = "";
+    if (r->best >= 0) cli_plan_name(r->plan[r->best].name, r->plan[r->best].slices, best);
+    fprintf(f, "%zu,\"%s\",%.6g,%.6g,\"%s\",%.6g,%.4f,%.4f\n", r->bytes, r->chosen, r->predicted,
+            r->seconds, best, r->best >= 0 ? r->best_seconds : 0, r->ratio, r->noise);
+  }
+}
+
+static void json(FILE *f, const bench_job *job, const bench_options *o, const measured_size *rows,
+                 size_t n) {
   const measured_sum s = measured_sum_up(rows, n);
-  FILE *f = fopen(o->json, "we");
-  if (!f) return cli_fail(CLI_FAILED, "explain", "cannot write '%s': %s", o->json, strerror(errno));
   fprintf(
       f,
       "{\"program\": \"tutti explain\", \"version\": \"%s\", \"coll\": \"%s\", \"type\": \"%s\", "
@@ -46,9 +55,17 @@ int measured_json(const bench_job *job, const bench_options *o, const measured_s
       s.worst_at, s.near, s.sizes, s.rounds, s.kept);
   for (size_t i = 0; i < n; i++) json_size(f, &rows[i], i + 1 == n);
   fprintf(f, "  ]}\n");
-  const bool bad = ferror(f);
-  if (!fclose(f) && !bad) return 0;
-  return cli_fail(CLI_FAILED, "explain", "cannot write '%s'", o->json);
+}
+
+int measured_results(const bench_job *job, const bench_options *o, const measured_size *rows,
+                     size_t n) {
+  FILE *f = bench_output("explain", o);
+  if (!f) return CLI_FAILED;
+  if (o->format == CLI_CSV)
+    csv(f, rows, n);
+  else
+    json(f, job, o, rows, n);
+  return bench_output_close("explain", o, f);
 }
 
 /* ---- the picture ---- */

@@ -19,6 +19,8 @@ typedef struct plan_options {
 
 /* Each returns an exit status, and has complained if that is not 0. */
 int plan_list(const plan_options *o);
+/* An algorithm of MSCCL, in the text of an XML file, as a schedule (plan_import.c); NULL after a complaint. Free it. */
+char *plan_import(const char *path, const char *xml);
 /* `text` has the schedules of all ranks. */
 int plan_draw(const char *text, const plan_options *o);
 /* As above, but on stdout, as a picture of this kind. */

@@ -29,7 +29,8 @@ static int kind_of(const plan_options *o, tutti_picture *kind) {
     return 0;
   }
   if (o->json)
-    return cli_fail(CLI_USAGE, "plan", "--json goes into a .json file, which '%s' is not", o->out);
+    return cli_fail(CLI_USAGE, "plan", "--format json goes into a .json file, which '%s' is not",
+                    o->out);
   return cli_fail(
       CLI_USAGE, "plan",
       "'%s' is neither a .svg, a .html, a .json nor a .txt: the name says what is drawn", o->out);

@@ -9,7 +9,7 @@
 #include "tutti_plan.h"
 
 const char plan_price_usage[] =
-    "usage: tutti plan price ALGORITHM|all -P N --size SIZE [--net FIGURES] [--topo LEVELS] ...\n"
+    "usage: tutti plan price ALGORITHM|all -n N --size SIZE [--network NET] [--levels LEVELS] ...\n"
     "\n"
     "Shows the predicted time of one plan, or of all, the fastest first: the critical path on\n"
     "a network, or on one machine (--shm). * marks the plan that would run, ! the plans that\n"
@@ -114,6 +114,19 @@ static void print_json(const price_options *o, const tutti_offer *offers, int n,
   printf("]}\n");
 }
 
+static void print_csv(const tutti_offer *offers, int n, const tutti_offer *chosen) {
+  printf("plan,slices,chosen,possible,admissible,seconds,steps,rounds,messages,vectors,why\n");
+  for (int i = 0; i < n; i++) {
+    const tutti_offer *x = &offers[i];
+    printf("\"%s\",%d,%d,%d,%d,", x->name, x->slices, same(x, chosen), x->possible, x->admissible);
+    if (x->possible)
+      printf("%.9g,%d,%d,%d,%.6g,", x->seconds, x->steps, x->rounds, x->messages, x->vectors);
+    else
+      printf(",,,,,");
+    printf("\"%s\"\n", x->possible && x->admissible ? "" : x->why);
+  }
+}
+
 /* Open the prices; 0 or an exit status. */
 static int open_prices(const char *command, const price_options *o, tutti_prices **prices) {
   if (!tutti_prices_make(&o->q, prices)) return 0;
@@ -128,23 +141,31 @@ static int plot(tutti_prices *prices, const price_options *o) {
   return price_plot(prices, &picture);
 }
 
+/* The table of all plans. 0 or an exit status. */
+static int show_all(tutti_prices *prices, const price_options *o) {
+  tutti_offer chosen = {.size = sizeof chosen};
+  int n, status = 0;
+  tutti_offer *offers = list(prices, o, &n);
+  if (!offers) return CLI_FAILED;
+  if (tutti_prices_chosen(prices, o->bytes, &chosen)) chosen.name = "";
+  if (!o->json && !o->csv && !offers[0].possible) /* the only plan asked for */
+    status = cli_fail(CLI_USAGE, "plan", "%s: %s", offers[0].name, offers[0].why);
+  if (!status && o->csv)
+    print_csv(offers, n, &chosen);
+  else if (!status)
+    (o->json ? print_json : print_table)(o, offers, n, &chosen);
+  free(offers);
+  return status;
+}
+
 /* Without an argument, or with `all`, print all plans; the chosen one is marked. */
 static int price(price_options *o) {
   tutti_prices *prices;
   if (o->what && strcmp(o->what, "all") != 0) o->q.only = o->what;
-  int status = open_prices("plan", o, &prices), n;
+  int status = open_prices("plan", o, &prices);
   if (status) return status;
-  tutti_offer chosen = {.size = sizeof chosen}, *offers = NULL;
   if (o->plot) status = plot(prices, o);
-  if (!status && o->bytes) {
-    offers = list(prices, o, &n);
-    if (!offers) status = CLI_FAILED;
-    if (!status && tutti_prices_chosen(prices, o->bytes, &chosen)) chosen.name = "";
-    if (!status && !o->json && !offers[0].possible) /* the only plan asked for */
-      status = cli_fail(CLI_USAGE, "plan", "%s: %s", offers[0].name, offers[0].why);
-    if (!status) (o->json ? print_json : print_table)(o, offers, n, &chosen);
-  }
-  free(offers);
+  if (!status && o->bytes) status = show_all(prices, o);
   tutti_prices_free(prices);
   return status ? status : fflush(stdout) ? CLI_FAILED : 0;
 }
@@ -162,13 +183,16 @@ int plan_price(int argc, char **argv) {
 /* ---- tutti explain ---- */
 
 static const char explain_usage[] =
-    "usage: tutti explain -P N --size SIZE [--net FIGURES] [--topo LEVELS] ...\n"
-    "       tutti explain --measured -P N [options]\n"
+    "usage: tutti explain -n N --size SIZE [--network NET] [--levels LEVELS] ...\n"
+    "       tutti explain --measured -n N [options]\n"
     "\n"
     "Says which plan would run, its predicted time in parts, the next best plans, the sizes\n"
     "at which other plans take over, and why others may not run. With TUTTI_EXPLAIN=1 a\n"
     "program logs the same, once per kind of call.\n"
-    "\n" PRICE_OPTIONS EXPLAIN_MEASURED;
+    "\n" PRICE_OPTIONS
+    "      --all              also the table of all candidates, the fastest first: * marks the\n"
+    "                         chosen plan, ! the plans that the op, the contract or --algo\n"
+    "                         rule out\n" EXPLAIN_MEASURED;
 
 /* The figures behind the prices: the profile's lines, without comments. */
 static void print_figures(const price_options *o) {
@@ -181,6 +205,19 @@ static void print_figures(const price_options *o) {
   for (char *line = strtok(all, "\n"); line; line = strtok(NULL, "\n"))
     if (strncmp(line, "shm.", 4) == 0 || strncmp(line, "gamma", 5) == 0) printf("  %s\n", line);
   tutti_text_free(all);
+}
+
+/* The explanation; with --all also the table, in JSON as members of one object. */
+static int explain_all(tutti_prices *prices, const price_options *o, const char *text) {
+  const bool both = o->all && o->json;
+  if (o->csv) return show_all(prices, o);
+  printf("%s%s", both ? "{\"explained\": " : "", text);
+  print_figures(o);
+  if (!o->all) return 0;
+  printf(both ? ", \"all\": " : "\n");
+  const int status = show_all(prices, o);
+  if (both) printf("}\n");
+  return status;
 }
 
 static int explain(int argc, char **argv) {
@@ -199,8 +236,7 @@ static int explain(int argc, char **argv) {
   if (!status) status = open_prices("explain", &o, &prices);
   if (!status && tutti_prices_explain(prices, o.bytes, o.json, &text))
     status = cli_fail(CLI_FAILED, "explain", "%s", tutti_error());
-  if (!status) fputs(text, stdout);
-  if (!status) print_figures(&o);
+  if (!status) status = explain_all(prices, &o, text);
   tutti_text_free(text);
   tutti_prices_free(prices);
   price_options_free(&o);

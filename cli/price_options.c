@@ -10,24 +10,24 @@
 #include "topology.h"
 #include "tutti_plan.h"
 
-enum { ROOT = 256, SHM, PROFILE, CONTRACT, ALGO, PLOT, CODE };
+enum { ROOT = 256, SHM, PROFILE, CONTRACT, ALGO, PLOT, CODE, ALL, LEVELS, NETWORK, OP, FORMAT };
 static const struct option long_options[] = {
-    {"ranks", required_argument, NULL, 'P'},
+    {"ranks", required_argument, NULL, 'n'},
     {"size", required_argument, NULL, 's'},
-    {"net", required_argument, NULL, 'n'},
-    {"topo", required_argument, NULL, 't'},
+    {"network", required_argument, NULL, NETWORK},
+    {"levels", required_argument, NULL, LEVELS},
     {"shm", optional_argument, NULL, SHM},
     {"profile", required_argument, NULL, PROFILE},
     {"coll", required_argument, NULL, 'c'},
     {"root", required_argument, NULL, ROOT},
     {"type", required_argument, NULL, 'd'},
-    {"op", required_argument, NULL, 'o'},
+    {"op", required_argument, NULL, OP},
     {"contract", required_argument, NULL, CONTRACT},
     {"algo", required_argument, NULL, ALGO},
     {"plot", required_argument, NULL, PLOT},
-    {"json", no_argument, NULL, 'j'},
+    {"all", no_argument, NULL, ALL},
+    {"format", required_argument, NULL, FORMAT},
     {"code", required_argument, NULL, CODE},
-    {"topology", required_argument, NULL, 'T'},
     {NULL, 0, NULL, 0},
 };
 
@@ -110,10 +110,11 @@ static int read_contract(const char *command, price_options *o) {
 
 static int read_count(const char *command, int c, price_options *o) {
   long n;
-  if (!cli_int(optarg, c == 'P' ? 1 : 0, 1 << 20, &n))
-    return cli_fail(CLI_USAGE, command, "'%s' is not a number from %d to 1048576", optarg,
-                    c == 'P');
-  *(c == 'P' ? &o->q.ranks : &o->q.root) = (int)n;
+  if (!cli_int(optarg, c == 'n' ? 1 : 0, 1 << 20, &n))
+    return cli_fail(
+        CLI_USAGE, command, "'%s' is not a number from %d to 1048576%s", optarg, c == 'n',
+        c == 'n' && strchr(optarg, '=') ? "; parameters of a network go to --network" : "");
+  *(c == 'n' ? &o->q.ranks : &o->q.root) = (int)n;
   return 0;
 }
 
@@ -137,33 +138,50 @@ static int read_name(const char *command, int c, price_options *o) {
   return i < 0 ? CLI_USAGE : 0;
 }
 
+/* The parameters of a network, or its name: a name has no '=' before its first ':' or ','. */
+static int read_network(const char *command, price_options *o) {
+  if (optarg[strcspn(optarg, "=:,")] == '=') return add_figures(command, o, optarg);
+  if (o->topology)
+    return cli_fail(CLI_USAGE, command, "--network has two names, '%s' and '%s'", o->topology,
+                    optarg);
+  o->topology = optarg;
+  return 0;
+}
+
 static int read_one(const char *command, int c, char **argv, price_options *o) {
   switch (c) {
-    case 'P':
+    case 'n':
     case ROOT: return read_count(command, c, o);
     case 's': return read_size(command, o);
-    case 'n': return add_figures(command, o, optarg);
+    case NETWORK: return read_network(command, o);
     case PROFILE: o->profile = true; return add_file(command, o, optarg);
-    case 't': o->q.topo = optarg; return 0;
-    case 'T': o->topology = optarg; return 0;
+    case LEVELS: o->q.topo = optarg; return 0;
     case SHM: return read_shm(command, o);
     case 'c':
     case 'd':
-    case 'o': return read_name(command, c, o);
+    case OP: return read_name(command, c, o);
     case CONTRACT: return read_contract(command, o);
     case CODE: o->q.compression = optarg; return 0;
     case ALGO: o->q.algorithm = optarg; return 0;
     case PLOT: o->plot = optarg; return 0;
-    case 'j': o->json = true; return 0;
+    case ALL: o->all = true; return 0;
+    case FORMAT: {
+      cli_form form = CLI_TEXT;
+      const int status = cli_format(command, optarg, true, &form);
+      o->json = form == CLI_JSON;
+      o->csv = form == CLI_CSV;
+      return status;
+    }
     default: return cli_bad_option(command, c, argv, long_options);
   }
 }
 
-/* Its figures come first, so that --net may change them. */
+/* Its figures come first, so that the parameters of another --network change them. */
 static int use_topology(const char *command, price_options *o) {
   topology t;
   if (o->q.topo)
-    return cli_fail(CLI_USAGE, command, "--topology says the levels; leave out --topo");
+    return cli_fail(CLI_USAGE, command, "--network %s says the levels; leave out --levels",
+                    o->topology);
   int status = topology_read(command, o->topology, o->q.ranks, &t);
   char *said = o->figures;
   o->figures = NULL;
@@ -180,15 +198,14 @@ int price_options_read(const char *command, int argc, char **argv, price_options
   opterr = 0;
   optind = 1;
   int status = 0;
-  for (int c;
-       !status && (c = getopt_long(argc, argv, ":P:s:n:t:T:c:d:o:j", long_options, NULL)) != -1;)
+  for (int c; !status && (c = getopt_long(argc, argv, ":n:s:c:d:", long_options, NULL)) != -1;)
     status = read_one(command, c, argv, o);
   if (!status && argc - optind > 1)
     status = cli_fail(CLI_USAGE, command,
                       "'%s' is one argument too many; put a name with spaces in quotes",
                       argv[optind + 1]);
   if (!status && o->topology) status = use_topology(command, o);
-  if (!status && !o->q.ranks) status = cli_fail(CLI_USAGE, command, "on how many ranks? -P N");
+  if (!status && !o->q.ranks) status = cli_fail(CLI_USAGE, command, "on how many ranks? -n N");
   if (!status) o->what = argv[optind];
   if (!status && o->q.coll == TUTTI_BARRIER) o->bytes = 1;
   if (!status && o->q.crowd > 0 && !o->profile) status = figures_of_here(command, o);

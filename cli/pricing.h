@@ -9,9 +9,10 @@
 typedef struct price_options {
   tutti_question q;
   uint64_t bytes;
-  char *figures; /* of --profile and --net, concatenated: free it */
+  char *figures; /* of --profile and --network, concatenated: free it */
   const char *plot;
-  bool json, profile; /* profile: a file was given */
+  bool json, csv, profile; /* csv: the table of all candidates; profile: a file was given */
+  bool all;           /* explain: the table of all candidates, too */
   bool here;          /* no machine was named: use this one */
   const char *topology;
   char levels[160]; /* of the topology */
@@ -19,30 +20,29 @@ typedef struct price_options {
 } price_options;
 
 /* Also the description of the options, for the usage pages. */
-#define PRICE_OPTIONS                                                                           \
-  "  -P, --ranks N          how many ranks; without --net, --topo, --shm and --profile\n"       \
-  "                         they share this machine's memory, as under `tutti run`\n"           \
-  "  -s, --size SIZE        bytes of the vector: 9KB, 1MiB, 64k (k is 1024)\n"                  \
-  "  -n, --net FIGURES      times of a message, of a byte sent and of a byte added:\n"          \
-  "                         alpha=30us,beta=1e-8,gamma=2e-10; beta may be a rate such as\n"     \
-  "                         10Gbit/s; also node.alpha=2us, ports=2, half=1, torus=1,\n"         \
-  "                         hop=100ns; of single hosts host.3.beta=1Gbit/s, host.4-7.ports=2\n" \
-  "  -t, --topo LEVELS      placement of the ranks: \"rack:3 node:16 core:4\",\n"               \
-  "                         \"node:(4,3,4)\"; levels of one machine, whose ranks share\n"       \
-  "                         memory: \"package:2 numa:4 cache:8 core:8\"\n" TOPOLOGY_OPTION      \
-  "      --shm[=RANKS]      ranks that share memory, all or those below a level node,\n"        \
-  "                         this number per core (1), with the\n"                               \
-  "                         parameters of this machine's profile, if there is one\n"            \
-  "      --profile FILE     parameters from a file, one per line (tutti info --profile)\n"      \
-  "  -c, --coll COLLECTIVE  allreduce (default), broadcast ...; --root R\n"                     \
-  "  -d, --type TYPE        float (default), int32 ...\n"                                       \
-  "  -o, --op OP            sum (default), max ...\n"                                           \
-  "      --contract any     ranks may round a sum differently (default: same); exact: sums\n"   \
-  "                         that do not depend on the order (docs/reproducible.md)\n"           \
-  "      --code CODE        as TUTTI_CODE: 'error=1e-2', lossless: messages between\n"          \
-  "                         hosts take fewer bytes (docs/lighter.md)\n"                         \
-  "      --algo PLANS       as TUTTI_ALGO: 'ring:64k-', '^tree'\n"                              \
-  "  -j, --json             for programs\n"
+#define PRICE_OPTIONS                                                                            \
+  "  -n, --ranks N          how many ranks; without --network, --levels, --shm and --profile\n"  \
+  "                         they share this machine's memory, as under `tutti run`\n"            \
+  "  -s, --size SIZE        bytes of the vector: 9KB, 1MiB, 64k (k is 1024)\n"                   \
+  "      --network NET      parameters or a name (tutti help model): alpha=30us,beta=1Gbit/s,\n" \
+  "                         torus:8x8x8, fat-tree:..., dragonfly:..., infiniband, slingshot,\n"  \
+  "                         leaf-spine. Twice: the parameters replace those of the name\n"       \
+  "      --levels LEVELS    placement of the ranks: \"rack:3 node:16 core:4\",\n"                \
+  "                         \"node:(4,3,4)\"; levels of one machine, whose ranks share\n"        \
+  "                         memory: \"package:2 numa:4 cache:8 core:8\"\n"                       \
+  "      --shm[=RANKS]      ranks that share memory, all or those below a level node,\n"         \
+  "                         this number per core (1), with the\n"                                \
+  "                         parameters of this machine's profile, if there is one\n"             \
+  "      --profile FILE     parameters from a file, one per line (tutti info --profile)\n"       \
+  "  -c, --coll COLLECTIVE  allreduce (default), broadcast ...; --root R\n"                      \
+  "  -d, --type TYPE        float (default), int32 ...\n"                                        \
+  "      --op OP            sum (default), max ...\n"                                            \
+  "      --contract any     ranks may round a sum differently (default: same); exact: sums\n"    \
+  "                         that do not depend on the order (docs/reproducible.md)\n"            \
+  "      --code CODE        as TUTTI_CODE: 'error=1e-2', lossless: messages between\n"           \
+  "                         hosts take fewer bytes (docs/lighter.md)\n"                          \
+  "      --algo PLANS       as TUTTI_ALGO: 'ring:64k-', '^tree'\n"                               \
+  "      --format F         text (default), json, or csv: the table of all candidates\n"
 
 /* 0, or an exit status after a complaint. Free with price_options_free. */
 int price_options_read(const char *command, int argc, char **argv, price_options *o);
@@ -70,20 +70,21 @@ int price_plot(tutti_prices *prices, const price_picture *picture);
 /* `tutti explain --measured` (measured.c); argv[at] is that word. */
 int explain_measured(int argc, char **argv, int at);
 /* Also its part of the usage page. */
-#define EXPLAIN_MEASURED                                                                       \
-  "\n"                                                                                         \
-  "With --measured tutti times all plans that may run at each size, alternately, in the\n"     \
-  "same processes. It shows the predicted and the measured time of each size, and compares\n"  \
-  "the chosen plan with the best one in a second measurement. Run it under `tutti run` or\n"   \
-  "an MPI's mpirun, or with -P N, which starts N ranks on this host.\n"                        \
-  "\n"                                                                                         \
-  "  -b, -e, -f, --coll, -d, -o, -r, --side, --algo, -P: as for `tutti bench`; sizes are\n"    \
-  "                         from 4 B to 4 MiB, in place\n"                                     \
-  "      --loop             time call after call; by default every rank writes its vector,\n"  \
-  "                         calls, and reads the result, minus the same without the call\n"    \
-  "      --repeats N        rounds (5); --budget S: seconds of a plan in a round (0.004)\n"    \
-  "  -J, --json FILE        write all measurements as JSON\n"                                  \
-  "      --plot FILE        plot time against size: each family's cheapest plan, the chosen\n" \
+#define EXPLAIN_MEASURED                                                                          \
+  "\n"                                                                                            \
+  "With --measured tutti times all plans that may run at each size, alternately, in the\n"        \
+  "same processes. It shows the predicted and the measured time of each size, and compares\n"     \
+  "the chosen plan with the best one in a second measurement. Run it under `tutti run` or\n"      \
+  "an MPI's mpirun, or with -n N, which starts N ranks on this host.\n"                           \
+  "\n"                                                                                            \
+  "  -b, -e, -f, -c, -d, --op, --root, --side, --algo, -n: as for `tutti bench`; sizes are\n"     \
+  "                         from 4 B to 4 MiB, in place\n"                                        \
+  "      --loop             time call after call; by default every rank writes its vector,\n"     \
+  "                         calls, and reads the result, minus the same without the call\n"       \
+  "      --repeats N        rounds (5); --budget S: seconds of a plan in a round (0.004)\n"       \
+  "      --format F         json: all measurements, csv: a line per size; on stdout instead of\n" \
+  "  -o, --output FILE      the table, or in this file\n"                                         \
+  "      --plot FILE        plot time against size: each family's cheapest plan, the chosen\n"    \
   "                         plans, the measured times, .svg or .png (needs gnuplot)\n"
 
 #endif

@@ -1,6 +1,6 @@
 /* ranked.h - commands that run as ranks: how they start, connect, and report errors.
  *
- * Idea      `tutti bench -P 4` starts itself under `tutti run`. Under an MPI's mpirun the command
+ * Idea      `tutti bench -n 4` starts itself under `tutti run`. Under an MPI's mpirun the command
  *           executes tutti-ompi or tutti-mpich, which is linked with that MPI. These contain
  *           meet_mpi.c instead of meet.c and are otherwise the same.
  * SPDX-License-Identifier: BSD-3-Clause */

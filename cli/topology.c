@@ -301,14 +301,15 @@ static const struct machine *machine_of(const char *text, size_t length) {
 static int round_nodes(const char *command, const struct machine *m, const char *parts, int each,
                        int ranks) {
   if (ranks % each == 0) return 0;
-  return cli_fail(CLI_USAGE, command,
-                  "%d nodes do not fill the last of %s's %s of %d nodes; the next possible number is -P %d",
-                  ranks, m->name, parts, each, ranks / each * each + each);
+  return cli_fail(
+      CLI_USAGE, command,
+      "%d nodes do not fill the last of %s's %s of %d nodes; the next possible number is -n %d",
+      ranks, m->name, parts, each, ranks / each * each + each);
 }
 
 /* As many groups, leaves or pods as the nodes need. */
 static int fit_machine(const char *command, const struct machine *m, int ranks, shape *s) {
-  if (!ranks) return cli_fail(CLI_USAGE, command, "how many nodes has %s? -P N", m->name);
+  if (!ranks) return cli_fail(CLI_USAGE, command, "how many nodes has %s? -n N", m->name);
   if (!m->most) { /* a dragonfly */
     const int each = m->node[0] * m->node[1], others = ranks / each - 1;
     const int between = others > 0 ? m->links / others : 1;
@@ -361,7 +362,7 @@ int topology_read(const char *command, const char *text, int ranks, topology *t)
   if (s.count == 3 && k->tell == dragonfly) s.n[3] = 1;
   if (!m) t->ranks = count_nodes(k, &s);
   if (!t->ranks || (ranks && ranks != t->ranks))
-    return cli_fail(CLI_USAGE, command, "'%s' has %d nodes, and -P says %d", text, t->ranks, ranks);
+    return cli_fail(CLI_USAGE, command, "'%s' has %d nodes, and -n says %d", text, t->ranks, ranks);
   say(FIGURES, "gamma = 0.05ns\nbeta = ", s.rate); /* a node adds 20 GB/s */
   if (s.unknown)
     tell_mixture(k, &s, t);

@@ -150,6 +150,19 @@ int trace_path(const trace_data *d, const trace_sums *s, const trace_op *op,
 void trace_show(const trace_data *d, const trace_sums *s, bool all);
 void trace_show_json(const trace_data *d, const trace_sums *s);
 
+/* ---- trace_first.c ---- */
+
+/* The waits for each rank of the job, and last (rank -1) for ranks that left no events; *n of them. NULL: out of
+ * memory. Free it. */
+typedef struct trace_wait {
+  int rank;
+  int64_t ns;
+  uint64_t times;
+} trace_wait;
+trace_wait *trace_waits(const trace_data *d, const trace_sums *s, size_t *n);
+/* The table of phases. */
+void trace_show_first(const trace_data *d, const trace_sums *s, bool all);
+
 /* ---- trace_draw.c ---- */
 
 /* Draw `length` ms from `from` as lines of letters; length 0: around the median of the calls that

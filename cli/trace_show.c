@@ -177,6 +177,7 @@ void trace_show(const trace_data *d, const trace_sums *s, bool all) {
     printf("%" PRIu64 " events were dropped: tapes were full (TUTTI_TRACE_EVENTS)\n", dropped);
   if (error > 0)
     printf("Clocks of several machines: times between them may be wrong by %.1f us\n", error);
+  trace_show_first(d, s, all);
   show_ranks(s, m);
   if (s->nops) show_late(s, m);
   if (s->nops) show_sorts(d, s, m);
@@ -244,7 +245,15 @@ void trace_show_json(const trace_data *d, const trace_sums *s) {
     json_rank(&s->ranks[i]);
     printf("%s\n", i + 1 < s->nranks ? "," : "");
   }
-  printf("  ],\n  \"calls\": [\n");
+  size_t n;
+  trace_wait *waits = trace_waits(d, s, &n);
+  printf("  ],\n  \"waited_for\": [");
+  for (size_t i = 0, shown = 0; i < n; i++)
+    if (waits[i].times)
+      printf("%s{\"rank\": %d, \"waits\": %" PRIu64 ", \"us\": %.3f}", shown++ ? ", " : "",
+             waits[i].rank, waits[i].times, us(waits[i].ns));
+  free(waits);
+  printf("],\n  \"calls\": [\n");
   for (size_t i = 0; i < s->nsorts; i++) {
     json_sort(d, s, &s->sorts[i]);
     printf("%s\n", i + 1 < s->nsorts ? "," : "");

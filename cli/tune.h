@@ -133,6 +133,9 @@ void tune_differing(const double *beta, const double *seconds, const tune_host *
  * on rank 0. */
 tutti_status tune_aggregator(tutti_comm *comm, tune_result *r);
 
+/* `tutti tune --wisdom` (tune_wisdom.c): an exit status. argv has that word. */
+int tune_wisdom(int argc, char **argv);
+
 /* ---- the profile (tune_file.c) ---- */
 
 /* A figure's value as text for a profile: bytes are whole numbers. */

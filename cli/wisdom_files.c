@@ -18,7 +18,7 @@ static int torn(const char *path, const char *text) {
   int line = 1, column = 1;
   for (size_t i = 0; i < at; i++, column++)
     if (text[i] == '\n') line++, column = 0;
-  return cli_fail(CLI_FAILED, "wisdom", "%s: line %d, column %d: expected text, found a NUL byte",
+  return cli_fail(CLI_FAILED, "tune", "%s: line %d, column %d: expected text, found a NUL byte",
                   path, line, column);
 }
 
@@ -26,32 +26,32 @@ static int torn(const char *path, const char *text) {
 static int read_text(const char *path, int fd, char *text, size_t *length) {
   struct stat is;
   if (fstat(fd, &is) == 0 && !S_ISREG(is.st_mode) && !S_ISDIR(is.st_mode))
-    return cli_fail(CLI_FAILED, "wisdom", "%s: it is not a regular file", path);
+    return cli_fail(CLI_FAILED, "tune", "%s: it is not a regular file", path);
   ssize_t got;
   *length = 0;
   while ((got = read(fd, text + *length, MOST - *length)) > 0) *length += (size_t)got;
-  if (got < 0) return cli_fail(CLI_FAILED, "wisdom", "%s: %s", path, strerror(errno));
-  if (*length == MOST) return cli_fail(CLI_FAILED, "wisdom", "%s: it is too long for wisdom", path);
+  if (got < 0) return cli_fail(CLI_FAILED, "tune", "%s: %s", path, strerror(errno));
+  if (*length == MOST) return cli_fail(CLI_FAILED, "tune", "%s: it is too long for wisdom", path);
   return strlen(text) < *length ? torn(path, text) : 0;
 }
 
 int wisdom_file_read(const char *path, bool may_lack) {
   const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
   if (fd < 0 && may_lack && errno == ENOENT) return 0;
-  if (fd < 0) return cli_fail(CLI_FAILED, "wisdom", "%s: %s", path, strerror(errno));
+  if (fd < 0) return cli_fail(CLI_FAILED, "tune", "%s: %s", path, strerror(errno));
   char *text = calloc(1, MOST + 1);
   size_t n = 0;
   int status = text ? read_text(path, fd, text, &n)
-                    : cli_fail(CLI_FAILED, "wisdom", "%s: out of memory", path);
+                    : cli_fail(CLI_FAILED, "tune", "%s: out of memory", path);
   close(fd);
   if (!status && (n || !may_lack) && tutti_wisdom_import(text))
-    status = cli_fail(CLI_FAILED, "wisdom", "%s: %s", path, tutti_error());
+    status = cli_fail(CLI_FAILED, "tune", "%s: %s", path, tutti_error());
   free(text);
   return status;
 }
 
 int wisdom_file_write(const char *path) {
-  return tutti_wisdom_save(path) ? cli_fail(CLI_FAILED, "wisdom", "%s", tutti_error()) : 0;
+  return tutti_wisdom_save(path) ? cli_fail(CLI_FAILED, "tune", "%s", tutti_error()) : 0;
 }
 
 /* The machine, which follows the ranks in the text. */
@@ -74,7 +74,7 @@ static const char *fits(const char *place) {
 
 int wisdom_show(const char *title) {
   char *text;
-  if (tutti_wisdom_export(&text)) return cli_fail(CLI_FAILED, "wisdom", "%s", tutti_error());
+  if (tutti_wisdom_export(&text)) return cli_fail(CLI_FAILED, "tune", "%s", tutti_error());
   if (title) printf("# %s\n", title);
   for (char *line = text, *next; *line; line = next) {
     next = line + strcspn(line, "\n");
@@ -83,5 +83,5 @@ int wisdom_show(const char *title) {
     if (strncmp(line, "on ", 3) == 0) printf("# %s\n", fits(line + 3));
   }
   tutti_text_free(text);
-  return fflush(stdout) ? cli_fail(CLI_FAILED, "wisdom", "cannot write: %s", strerror(errno)) : 0;
+  return fflush(stdout) ? cli_fail(CLI_FAILED, "tune", "cannot write: %s", strerror(errno)) : 0;
 }

@@ -1,4 +1,4 @@
-/* wisdom_files.h - the files of `tutti wisdom`. SPDX-License-Identifier: BSD-3-Clause */
+/* wisdom_files.h - the files of `tutti tune --wisdom`. SPDX-License-Identifier: BSD-3-Clause */
 #ifndef WISDOM_FILES_H
 #define WISDOM_FILES_H
 

@@ -1,4 +1,4 @@
-/* fuzz_profile.c - an untrusted profile (TUTTI_PROFILE, `--net`).
+/* fuzz_profile.c - an untrusted profile (TUTTI_PROFILE, `--network`).
  *
  * Invariant  it is refused with line and column, or it is written back to the same figures,
  *            and every price computed from them is a number.

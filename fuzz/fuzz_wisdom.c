@@ -1,4 +1,4 @@
-/* fuzz_wisdom.c - untrusted wisdom (TUTTI_WISDOM, `tutti wisdom`).
+/* fuzz_wisdom.c - untrusted wisdom (TUTTI_WISDOM, `tutti tune --wisdom`).
  *
  * Invariant  either a text is refused with line and column, and no entry is kept; or writing it
  *            back gives the same entries, and an entry found for a call may run for that call.

@@ -91,7 +91,7 @@ FUZZSRC := $(sort $(wildcard fuzz/fuzz_*.c))
 REPLAYS := $(FUZZSRC:fuzz/fuzz_%.c=$(BUILD)/fuzz/replay_%)
 FUZZERS := $(FUZZSRC:%.c=$(BUILD)/%)
 FUZZMORE = $(BUILD)/fuzz/more.a
-$(BUILD)/fuzz/more.a: $(BUILD)/tests/support/simulate.o $(patsubst %,$(BUILD)/cli/trace_%.o,read sum path show draw) $(BUILD)/cli/kept.o $(TCPOBJ)
+$(BUILD)/fuzz/more.a: $(BUILD)/tests/support/simulate.o $(patsubst %,$(BUILD)/cli/trace_%.o,read sum path first show draw) $(BUILD)/cli/kept.o $(TCPOBJ)
 	@mkdir -p $(@D)
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^

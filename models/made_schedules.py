@@ -13,7 +13,7 @@ from schedule_text import COLLECTIVES, Rank, Schedule, Span, Step, Unreadable, r
 
 def plans(tutti, ranks=(2, 3, 4)):
     """tutti's own schedules: [(name, text)]."""
-    listed = subprocess.run([tutti, "plan", "list", "-P", "4", "--json"], capture_output=True, text=True, check=True).stdout
+    listed = subprocess.run([tutti, "plan", "list", "-n", "4", "--format", "json"], capture_output=True, text=True, check=True).stdout
     names = [a["name"] for a in json.loads(listed)["algorithms"]]
     names += ["tree(binary)", "bruck(radix=3)", "fold(halving,stride=-1)", "consistent(i=1)", "aggregate(data=3)", "scan(chain,segments=2)"]
     made = []
@@ -21,7 +21,7 @@ def plans(tutti, ranks=(2, 3, 4)):
         for coll in COLLECTIVES:
             for P in ranks:
                 for more in ([], ["--in-place"]) if coll != "barrier" else ([],):
-                    done = subprocess.run([tutti, "plan", "show", name, "-P", str(P), "--coll", coll, "--text", *more],
+                    done = subprocess.run([tutti, "plan", "show", name, "-n", str(P), "--coll", coll, "--text", *more],
                                           capture_output=True, text=True)
                     if done.returncode == 0:
                         made.append(("%s %s P=%d %s" % (name, coll, P, " ".join(more)), done.stdout))

@@ -1,4 +1,4 @@
-# infiniband.profile - made of `tutti info --topology infiniband -P 10240` by make pages; docs/scale.md says how to use it. SPDX-License-Identifier: BSD-3-Clause
+# infiniband.profile - made of `tutti info --network infiniband -n 10240` by make pages; docs/scale.md says how to use it. SPDX-License-Identifier: BSD-3-Clause
 # TUTTI_TOPO='pod:10 leaf:32 node:32', 10240 ranks
 # InfiniBand NDR: a fat tree of switches with 64 ports, as many links up as nodes below.
 #   400 Gbit/s  stated: a port of NVIDIA's Quantum-2 switch QM9700, which has 64 of them.

@@ -1,4 +1,4 @@
-# leaf-spine.profile - made of `tutti info --topology leaf-spine -P 9600` by make pages; docs/scale.md says how to use it. SPDX-License-Identifier: BSD-3-Clause
+# leaf-spine.profile - made of `tutti info --network leaf-spine -n 9600` by make pages; docs/scale.md says how to use it. SPDX-License-Identifier: BSD-3-Clause
 # TUTTI_TOPO='pod:5 leaf:40 node:48', 9600 ranks
 # Ethernet in racks: leaves of 48 hosts, 2:1 oversubscribed, and six spines; TCP.
 #   25 Gbit/s   stated: a rate of Ethernet (IEEE 802.3by).

@@ -1,4 +1,4 @@
-# slingshot.profile - made of `tutti info --topology slingshot -P 10240` by make pages; docs/scale.md says how to use it. SPDX-License-Identifier: BSD-3-Clause
+# slingshot.profile - made of `tutti info --network slingshot -n 10240` by make pages; docs/scale.md says how to use it. SPDX-License-Identifier: BSD-3-Clause
 # TUTTI_TOPO='group:20 router:32 node:16', 10240 ranks
 # HPE Slingshot: a dragonfly of switches with 64 ports.
 # Sources: alcf.anl.gov/support-center/aurora/interconnect, glennklockwood.com/garden/slingshot.

@@ -27,7 +27,7 @@ struct row {
 enum { MOST_ROWS = 512, RANGES = 33, SENTENCE = 400 };
 
 int report_wanted;
-_Atomic uint64_t report_handed[SHIM_FUNCTIONS][SHIM_WHY_COUNT];
+handed report_handed[SHIM_FUNCTIONS][SHIM_WHY_COUNT];
 /* Communicators by the reason why they are left to the MPI (WHY_SERVED: served), and the first
  * one's name. */
 static struct {
@@ -197,9 +197,10 @@ static void print_handed(FILE *out) {
   int any = 0;
   for (int f = 0; f < SHIM_FUNCTIONS; f++)
     for (int w = 0; w < SHIM_WHY_COUNT; w++) {
-      if (!report_handed[f][w]) continue;
+      if (!report_handed[f][w].calls) continue;
       if (!any++) fprintf(out, "  %-26s %10s %10s  %s\n", "handed on", "", "calls", "why");
-      fprintf(out, "  %-26s %10s %10" PRIu64 "  %s\n", names[f], "", report_handed[f][w], whys[w]);
+      fprintf(out, "  %-26s %10s %10" PRIu64 "  %s\n", names[f], "", report_handed[f][w].calls,
+              whys[w]);
     }
 }
 
@@ -298,9 +299,10 @@ static void print_json(FILE *out) {
   comma = "";
   for (int f = 0; f < SHIM_FUNCTIONS; f++)
     for (int w = 0; w < SHIM_WHY_COUNT; w++) {
-      if (!report_handed[f][w]) continue;
-      fprintf(out, "%s\n  {\"function\": \"%s\", \"calls\": %" PRIu64 ", \"why\": ", comma,
-              names[f], report_handed[f][w]);
+      if (!report_handed[f][w].calls) continue;
+      fprintf(out,
+              "%s\n  {\"function\": \"%s\", \"calls\": %" PRIu64 ", \"seconds\": %.9f, \"why\": ",
+              comma, names[f], report_handed[f][w].calls, (double)report_handed[f][w].ns * 1e-9);
       quote(out, whys[w]);
       fputc('}', out);
       comma = ",";

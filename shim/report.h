@@ -42,10 +42,24 @@ typedef enum shim_why {
 } shim_why;
 
 extern int report_wanted; /* TUTTI_REPORT is set; otherwise nothing is counted */
-extern _Atomic uint64_t report_handed[SHIM_FUNCTIONS][SHIM_WHY_COUNT];
+/* Calls that went to the MPI; their time, but that of a nonblocking or persistent call is not counted. */
+typedef struct handed {
+  _Atomic uint64_t calls, ns;
+} handed;
+extern handed report_handed[SHIM_FUNCTIONS][SHIM_WHY_COUNT];
+uint64_t report_now(void); /* ns */
 
-static inline void report_hand_on(shim_function f, shim_why why) {
-  if (report_wanted) atomic_fetch_add_explicit(&report_handed[f][why], 1, memory_order_relaxed);
+/* Before the MPI's function; report_back after it, with the result of this. */
+static inline uint64_t report_hand_on(shim_function f, shim_why why) {
+  if (!report_wanted) return 0;
+  atomic_fetch_add_explicit(&report_handed[f][why].calls, 1, memory_order_relaxed);
+  return report_now();
+}
+static inline int report_back(shim_function f, shim_why why, uint64_t since, int code) {
+  if (since)
+    atomic_fetch_add_explicit(&report_handed[f][why].ns, report_now() - since,
+                              memory_order_relaxed);
+  return code;
 }
 
 /* One kind of call: a function, a range of sizes, a plan. */

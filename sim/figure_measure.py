@@ -26,7 +26,7 @@ def bench(build, ranks, plan, kind, first, last, factor):
             "60",
             os.path.join(build, "tutti"),
             "bench",
-            "-P",
+            "-n",
             str(ranks),
             "-b",
             str(first),
@@ -42,7 +42,7 @@ def bench(build, ranks, plan, kind, first, last, factor):
             "5",
             "--budget",
             "0.003",
-            "--json",
+            "--format", "json", "-o",
             out.name,
         ]
         done = subprocess.run(words, env=env, capture_output=True, text=True)

@@ -153,8 +153,8 @@ class Prices:
 
     def plan(self, name, ranks, size, net=CLUSTER, topo=None):
         """Seconds of a plan that is not sliced, like the papers' plans."""
-        words = ("plan", "price", name, "-P", str(ranks), "--size", str(int(size)), "--net", net, "--json")
-        told = self.ask(words + (("--topo", topo) if topo else ()))
+        words = ("plan", "price", name, "-n", str(ranks), "--size", str(int(size)), "--network", net, "--format", "json")
+        told = self.ask(words + (("--levels", topo) if topo else ()))
         return next(o["seconds"] for o in told["plans"] if o["slices"] == 1)
 
     def sliced(self, name, ranks, size, net, topo):
@@ -166,14 +166,14 @@ class Prices:
                     "plan",
                     "price",
                     name,
-                    "-P",
+                    "-n",
                     str(ranks),
                     "--size",
                     str(int(size)),
-                    "--net",
+                    "--network",
                     net,
-                    "--json",
-                    "--topo",
+                    "--format", "json",
+                    "--levels",
                     topo,
                 )
             )["plans"]
@@ -182,7 +182,7 @@ class Prices:
     def choice(self, ranks, size, kind="float", net=CLUSTER):
         """(seconds, plan) of the plan that tutti would run."""
         told = self.ask(
-            ("explain", "-P", str(ranks), "--size", str(int(size)), "--net", net, "--type", kind, "--json")
+            ("explain", "-n", str(ranks), "--size", str(int(size)), "--network", net, "--type", kind, "--format", "json")
         )
         return told["seconds"], told["plan"]
 

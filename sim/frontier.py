@@ -35,8 +35,8 @@ def bound(ranks, size):
 
 
 def prices(build, ranks, size):
-    """All plans, as `tutti plan price --json` has them."""
-    command = [os.path.join(build, "tutti"), "plan", "price", "all", "-P", str(ranks), "--size", str(size), "--net", CLUSTER, "--json"]
+    """All plans, as `tutti plan price --format json` has them."""
+    command = [os.path.join(build, "tutti"), "plan", "price", "all", "-n", str(ranks), "--size", str(size), "--network", CLUSTER, "--format", "json"]
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True, timeout=600).stdout)["plans"]
 
 

@@ -6,7 +6,7 @@
 #   shuffled-fat-tree:...  the same, with ranks in an order of chance, and tutti is told that it does not know their places
 #
 # Idea       a rank is a node. SimGrid routes by its own rules (dimension by dimension; d-mod-k; minimal), so messages share
-#            links as they would there. tutti is told the levels and the figures of their links (`tutti info --topology`).
+#            links as they would there. tutti is told the levels and the figures of their links (`tutti info --network`).
 # Source     SimGrid's clusters: https://simgrid.org/doc/latest/Platform_examples.html
 # SPDX-License-Identifier: BSD-3-Clause
 import functools
@@ -87,11 +87,11 @@ NETWORKS = IN_ORDER + tuple("shuffled-" + network for network in IN_ORDER)
 
 @functools.lru_cache(maxsize=None)
 def told(network, build="build"):
-    """(levels, lines of a profile), as `tutti info --topology` prints them. Shuffled ranks have no levels."""
+    """(levels, lines of a profile), as `tutti info --network` prints them. Shuffled ranks have no levels."""
     kind, n, shuffled = parse(network)
     name = "%s:%s,rate=%gMB/s,latency=%gns,software=0ns" % (kind, "x".join(map(str, n)), RATE / 1e6, WIRE * 1e9)
     name += ",places=unknown" if shuffled else ""
-    said = subprocess.run([os.path.join(build, "tutti"), "info", "--topology", name], stdout=subprocess.PIPE, check=True, universal_newlines=True)
+    said = subprocess.run([os.path.join(build, "tutti"), "info", "--network", name], stdout=subprocess.PIPE, check=True, universal_newlines=True)
     head, *lines = said.stdout.splitlines()
     return re.search("'(.*)'", head).group(1), lines + ["gamma = 0", HEADER]  # SimGrid's processors take no time
 
@@ -108,8 +108,8 @@ def figures(network, build="build"):
 
 def priced(plan, ranks, size, topo, lines, build="build", kind="float"):
     """What `tutti plan price` says of a plan, or of all, on these levels (or none) with these figures."""
-    command = [os.path.join(build, "tutti"), "plan", "price", plan, "-P", str(ranks), "--size", str(size), "--type", kind, "--json"]
-    command += (["--topo", topo] if topo else []) + ["--net", ",".join(lines)]
+    command = [os.path.join(build, "tutti"), "plan", "price", plan, "-n", str(ranks), "--size", str(size), "--type", kind, "--format", "json"]
+    command += (["--levels", topo] if topo else []) + ["--network", ",".join(lines)]
     return json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True, universal_newlines=True).stdout)
 
 

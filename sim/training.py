@@ -84,7 +84,7 @@ def priced(s, plan, size, build, told=()):
 
 @functools.lru_cache(maxsize=None)
 def ask(network, ranks, net, plan, size, build):
-    command = [os.path.join(build, "tutti"), "plan", "price", plan, "-P", str(ranks), "--size", str(size), "--json", "--topo", network, "--net", net]
+    command = [os.path.join(build, "tutti"), "plan", "price", plan, "-n", str(ranks), "--size", str(size), "--format", "json", "--levels", network, "--network", net]
     env = dict(os.environ, **unproven(plan))
     said = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True, universal_newlines=True, env=env).stdout)
     offer = next(p for p in said["plans"] if p["plan"] == said["chosen"])

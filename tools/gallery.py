@@ -31,8 +31,8 @@ def machines():
 
 
 def proposed(tutti, ranks, levels, figures):
-    command = [tutti, "plan", "price", "all", "-P", str(ranks), "--size", "1KB", "--topo", levels, "--json"]
-    text = subprocess.run(command + (["--net", figures] if figures else []), check=True, capture_output=True, text=True).stdout
+    command = [tutti, "plan", "price", "all", "-n", str(ranks), "--size", "1KB", "--levels", levels, "--format", "json"]
+    text = subprocess.run(command + (["--network", figures] if figures else []), check=True, capture_output=True, text=True).stdout
     plans = {plan["plan"] for plan in json.loads(text)["plans"] if plan["possible"]}
     return sorted(p for p in plans if "stages=" in p or p.startswith("transposed("))
 
@@ -47,7 +47,7 @@ def write(folder, build):
         for plan in proposed(tutti, ranks, levels, figures):
             count += 1
             picture = "compositions/%d.svg" % count
-            subprocess.run([tutti, "plan", "draw", plan, "-P", str(ranks), "--topo", levels, "-o", os.path.join(folder, picture)],
+            subprocess.run([tutti, "plan", "draw", plan, "-n", str(ranks), "--levels", levels, "-o", os.path.join(folder, picture)],
                            check=True, capture_output=True)
             parts.append('\n`%s`\n\n![%s](%s){ loading=lazy }\n' % (plan, plan, picture))
     with open(os.path.join(folder, "compositions.md"), "w") as f:

@@ -20,12 +20,12 @@ import api_page
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 MARK = "<!-- made by make pages -->\n"
 PICTURES = {  # file in docs/: arguments of tutti plan draw
-    "fold.svg": ["fold(halving)", "-P", "5"],
-    "fold-7.svg": ["fold(halving)", "-P", "7"],
-    "two-shot.svg": ["two-shot", "-P", "4"],
-    "helpers.svg": ["aggregate(rack:2 node:2 core:2)", "-P", "11"],
-    "blueconnect.svg": ["blueconnect(node:3 core:4)", "-P", "12"],
-    "levels.svg": ["blueconnect(rack:2 node:2 core:3,stages=doubling/doubling/fold(halving))", "-P", "12"],
+    "fold.svg": ["fold(halving)", "-n", "5"],
+    "fold-7.svg": ["fold(halving)", "-n", "7"],
+    "two-shot.svg": ["two-shot", "-n", "4"],
+    "helpers.svg": ["aggregate(rack:2 node:2 core:2)", "-n", "11"],
+    "blueconnect.svg": ["blueconnect(node:3 core:4)", "-n", "12"],
+    "levels.svg": ["blueconnect(rack:2 node:2 core:3,stages=doubling/doubling/fold(halving))", "-n", "12"],
 }
 
 
@@ -62,6 +62,7 @@ def commands(say):
         lines += ["## tutti " + name, "", "```text", say(["help", name]).rstrip(), "```", ""]
         if name == "plan":
             lines += ["### tutti plan price", "", "```text", say(["plan", "price", "--help"]).rstrip(), "```", ""]
+    lines += ["## tutti help model", "", "```text", say(["help", "model"]).rstrip(), "```", ""]
     return "\n".join(lines)
 
 
@@ -145,7 +146,7 @@ def main_man(say, version):
 def profiles(say):
     """Yields path and text of each profile of a machine."""
     for machine, nodes in MACHINES.items():
-        words = ["info", "--topology", machine, "-P", str(nodes)]
+        words = ["info", "--network", machine, "-n", str(nodes)]
         yield "profiles/%s.profile" % machine, "# %s.profile - made of `tutti %s` by make pages; docs/scale.md says how to use it. " \
             "SPDX-License-Identifier: BSD-3-Clause\n%s" % (machine, " ".join(words), say(words))
 

@@ -21,7 +21,7 @@
  *            least arity that fits; trees=T, by default as many as fit; `striped`. A tree has ceil(D/K) switches in
  *            its first row, and so on up to one switch; P is D plus all switches.
  * Source     Graham et al., Scalable Hierarchical Aggregation Protocol (SHARP), 2016.
- * See        tutti plan draw 'aggregate(data=4,arity=2)' -P 7
+ * See        tutti plan draw 'aggregate(data=4,arity=2)' -n 7
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 

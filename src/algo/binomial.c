@@ -9,7 +9,7 @@
  * Scratch    the vector inside the tree; a member uses the blocks of its subtree.
  * Parameters radix=2..16 (2).
  * Source     Thakur, Rabenseifner, Gropp, Int. J. HPC Appl. 19(1), 2005.
- * See        tutti plan draw binomial -P 7 -c gather
+ * See        tutti plan draw binomial -n 7 -c gather
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "algo_pattern.h"
 

@@ -15,8 +15,8 @@
  *            ring | halving | seq=..., as in fold.c, one per level of more than one; or
  *            stages=A/B/C, any algorithm for each of them (algo_stages.h).
  * Source     Cho, Finkler, Kung, Hunter, BlueConnect, SysML 2019.
- * See        tutti plan draw 'blueconnect(rack:2 node:2 core:3)' -P 12
- *            tutti plan draw 'blueconnect(node:5 core:4,stages=lanes(n=2)/two-shot)' -P 20
+ * See        tutti plan draw 'blueconnect(rack:2 node:2 core:3)' -n 12
+ *            tutti plan draw 'blueconnect(node:5 core:4,stages=lanes(n=2)/two-shot)' -n 20
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "algo_group.h"
 #include "algo_stages.h"

@@ -18,7 +18,7 @@
  * Invariant  a block's sum is completed on its owner alone.
  * Parameters radix=2..16 (2).
  * Source     Bruck et al., IEEE Trans. Par. Distrib. Syst. 8(11), 1997.
- * See        tutti plan draw bruck -P 7
+ * See        tutti plan draw bruck -n 7
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "algo.h"
 

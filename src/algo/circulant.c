@@ -17,7 +17,7 @@
  * Parameters n=BLOCKS (4).
  * Source     Traeff, Optimal Broadcast Schedules in Logarithmic Time, arXiv 2407.18004, 2024; the
  *            search is its algorithm, with a set of bits instead of a list.
- * See        tutti plan draw 'circulant(n=3)' -P 7 -c broadcast
+ * See        tutti plan draw 'circulant(n=3)' -n 7 -c broadcast
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>

@@ -19,7 +19,7 @@
  * Invariant  all holders of a block add in the same order.
  * Parameters i=I, or rank-order.
  * Source     ours; the fold is Kolmakov and Zhang's, 2020.
- * See        tutti plan draw 'consistent(i=1)' -P 7
+ * See        tutti plan draw 'consistent(i=1)' -n 7
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 

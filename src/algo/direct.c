@@ -12,7 +12,7 @@
  *            of two ranks receives its block where its own one was, which the other has
  *            by then copied to scratch; so no rank waits for itself.
  * Source     the switch reduction of NVLink SHARP, done by the readers.
- * See        tutti plan draw two-shot -P 4
+ * See        tutti plan draw two-shot -n 4
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "algo.h"
 

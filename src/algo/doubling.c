@@ -8,7 +8,7 @@
  * Invariant  a rank's sum covers neighbouring ranks, in rank order. Sums alternate between
  *            dst and tmp, since a vector that is being sent must stay unchanged.
  * Source     Thakur, Rabenseifner, Gropp, Int. J. HPC Appl. 19(1), 2005.
- * See        tutti plan draw doubling -P 6
+ * See        tutti plan draw doubling -n 6
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "algo_pattern.h"
 

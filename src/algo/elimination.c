@@ -16,7 +16,7 @@
  *            neighbours, in their order, with the same brackets everywhere.
  * Parameters short.
  * Source     Rabenseifner and Traeff, EuroPVM/MPI 2004, LNCS 3241.
- * See        tutti plan draw elimination -P 7
+ * See        tutti plan draw elimination -n 7
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "algo_pattern.h"
 

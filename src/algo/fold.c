@@ -21,7 +21,7 @@
  * Source     Kolmakov and Zhang, A Generalization of the Allreduce Operation,
  *            2020; ring: Patarasuk and Yuan, J. Par. Distrib. Comput. 69(2), 2009;
  *            levels: Cho et al., BlueConnect, SysML 2019.
- * See        tutti plan draw 'fold(halving)' -P 7
+ * See        tutti plan draw 'fold(halving)' -n 7
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 

@@ -19,7 +19,7 @@
  * Parameters r=R or latency (r = L); group=3x2x2 and inner as in fold.c.
  * Source     Kolmakov and Zhang, A Generalization of the Allreduce Operation, 2020,
  *            sections 8 and 9.
- * See        tutti plan draw 'generalized(r=1)' -P 7
+ * See        tutti plan draw 'generalized(r=1)' -n 7
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "algo_group.h"
 

@@ -12,7 +12,7 @@
  *            are of neighbours: rank order is kept.
  * Source     binary blocks: Thakur, Rabenseifner, Gropp, Int. J. HPC Appl. 19(1),
  *            2005; Goyal et al., Accurate, Large Minibatch SGD, 2017.
- * See        tutti plan draw halving-doubling -P 7
+ * See        tutti plan draw halving-doubling -n 7
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "algo_pattern.h"
 

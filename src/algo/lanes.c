@@ -14,7 +14,7 @@
  *            same order: the same bits everywhere.
  * Parameters n=N: 2^k or 3 * 2^k lanes.
  * Source     ours; the fold is Kolmakov and Zhang's, 2020.
- * See        tutti plan draw 'lanes(n=3)' -P 11
+ * See        tutti plan draw 'lanes(n=3)' -n 11
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 

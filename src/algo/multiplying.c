@@ -12,7 +12,7 @@
  * Parameters radix=2..16 (4).
  * Source     Ruefenacht, Bull, Booth, Parallel Computing 69, 2017; k-ported: as in
  *            MPICH's recursive exchange.
- * See        tutti plan draw 'multiplying(radix=3)' -P 11
+ * See        tutti plan draw 'multiplying(radix=3)' -n 11
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "algo_pattern.h"
 

@@ -6,7 +6,7 @@
  * Invariant  the root's operands are in rank order.
  * Source     the baseline of Gibiansky, Bringing HPC Techniques to Deep Learning,
  *            2017 (the ring allreduce of Baidu).
- * See        tutti plan draw naive -P 4
+ * See        tutti plan draw naive -n 4
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "algo.h"
 

@@ -18,7 +18,7 @@
  * Parameters buffer=A, blocks in a message (no limit).
  * Source     Jeaugey, PAT: a new algorithm for all-gather and reduce-scatter operations at
  *            scale, arXiv 2506.20252, 2025.
- * See        tutti plan draw 'pat(buffer=2)' -P 8 -c allgather
+ * See        tutti plan draw 'pat(buffer=2)' -n 8 -c allgather
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 

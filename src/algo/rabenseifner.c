@@ -11,7 +11,7 @@
  * Invariant  partners' sums are of neighbouring ranks: rank order is kept.
  * Source     Rabenseifner, ICCS 2004; Thakur, Rabenseifner, Gropp, Int. J. HPC Appl.
  *            19(1), 2005; broadcast: Barnett et al., SHPCC 1994.
- * See        tutti plan draw rabenseifner -P 6
+ * See        tutti plan draw rabenseifner -n 6
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "algo_pattern.h"
 

@@ -14,7 +14,7 @@
  * Invariant  a sum is of neighbours, in rank order.
  * Parameters chain; segments=S (of a chain).
  * Source     Hillis and Steele, Data Parallel Algorithms, Comm. ACM 29(12), 1986.
- * See        tutti plan draw scan -P 6 -c scan
+ * See        tutti plan draw scan -n 6 -c scan
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 

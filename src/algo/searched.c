@@ -11,7 +11,7 @@
  *            results arrive in tmp that is written once, so that no send waits for another.
  * Parameters T=rounds, by default as few as possible: ceil(log2 P).
  * Source     ours; research/search.py.
- * See        tutti plan draw 'searched(T=4)' -P 5
+ * See        tutti plan draw 'searched(T=4)' -n 5
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>

@@ -12,7 +12,7 @@
  * Parameters short.
  * Source     De Sensi et al., Swing: Short-cutting Rings for Higher Bandwidth Allreduce, NSDI 2024,
  *            arXiv 2401.09356.
- * See        tutti plan draw swing -P 8
+ * See        tutti plan draw swing -n 8
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "algo_pattern.h"
 

@@ -12,7 +12,7 @@
  * Parameters the levels as in blueconnect.c: one for each dimension, and the ranks of a node.
  * Source     Sack and Gropp, Collective Algorithms for Multiported Torus Networks, ACM Trans. Par.
  *            Comput. 1(2), 2015; rings as in Cho et al., BlueConnect, SysML 2019.
- * See        tutti plan draw 'torus(y:2 x:3 node:1)' -P 6
+ * See        tutti plan draw 'torus(y:2 x:3 node:1)' -n 6
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "algo_group.h"
 

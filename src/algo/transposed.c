@@ -19,8 +19,8 @@
  *            parts=N: the first N swaps, the nearest ones, are by parts; by default none.
  * Source     ours; communication by all cores of a node in parallel is the idea of multi-lane and multi-object
  *            collectives, such as Traeff and Hunold, 2020.
- * See        tutti plan draw 'transposed(group=3x4)' -P 12
- *            tutti plan draw 'transposed(group=4x4,parts=1)' -P 16
+ * See        tutti plan draw 'transposed(group=3x4)' -n 12
+ *            tutti plan draw 'transposed(group=4x4,parts=1)' -n 16
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "algo_group.h"
 #include "algo_pattern.h"

@@ -21,7 +21,7 @@
  *            the nodes, as in algo_pattern.h; leaders: needs levels.
  * Source     double: Sanders, Speck, Traeff, Parallel Computing 35(12), 2009; with
  *            nodes: NCCL's split tree; leaders: Karonis et al., IPDPS 2000.
- * See        tutti plan draw 'tree(double,segments=2)' -P 6
+ * See        tutti plan draw 'tree(double,segments=2)' -n 6
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "algo_pattern.h"
 

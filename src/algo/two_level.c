@@ -15,7 +15,7 @@
  *            doubling | two-shot: the leaders'; scatter: in nodes of one size.
  * Source     Jia et al., Highly Scalable Deep Learning Training System with
  *            Mixed-Precision, 2018.
- * See        tutti plan draw 'two-level(node=4)' -P 7
+ * See        tutti plan draw 'two-level(node=4)' -n 7
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "algo_pattern.h"
 

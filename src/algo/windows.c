@@ -12,7 +12,7 @@
  *            bits everywhere, in rank order. A largest node of a window is known: a node across two
  *            windows consists of largest nodes of either.
  * Source     ours.
- * See        tutti plan draw windows -P 7
+ * See        tutti plan draw windows -n 7
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 

@@ -18,14 +18,15 @@ while IFS='|' read -r line words; do
   ok "'$line'" '[' "$(offers "$line")" = "$words" ']'
 done <<'END'
 tutti be|bench
-tutti help w|wisdom
+tutti help mo|model
 tutti plan sh|show
 tutti plan show fold(h|fold(halving)
 tutti bench --sp|--spread
-tutti bench -P|-P
+tutti bench -o|-o
 tutti bench --coll al|allgather allreduce alltoall
 tutti bench --side |in out
-tutti bench --json fi|file.json
+tutti bench -o fi|file.json
+tutti trace --format |csv json text
 tutti mpi --family=|
 tutti run -n 2 quaint_fol|quaint_folder
 tutti run -n 2 ./x --ver|
@@ -34,15 +35,15 @@ for option in $(tutti help bench | grep -oE -- '--[a-z]+' | sort -u); do
   ok "every option of bench: $option" grep -qw -e "$option" <(offers "tutti bench --")
 done
 for type in $(_tutti_values --type); do
-  job bench -b 64 -e 64 -n 1 -w 0 --repeats 1 --type "$type"
+  job bench -b 64 -e 64 --iters 1 -w 0 --repeats 1 --type "$type"
   ok "type $type is one" status 0
 done
 for op in $(_tutti_values --op); do
-  job bench -b 64 -e 64 -n 1 -w 0 --repeats 1 --op "$op" --type "$(case $op in *loc) echo float_int ;; *) echo int32 ;; esac)"
+  job bench -b 64 -e 64 --iters 1 -w 0 --repeats 1 --op "$op" --type "$(case $op in *loc) echo float_int ;; *) echo int32 ;; esac)"
   ok "op $op is one" status 0
 done
 for coll in $(_tutti_values --coll); do
-  job bench -b 64 -e 64 -n 1 -w 0 --repeats 1 --coll "$coll"
+  job bench -b 64 -e 64 --iters 1 -w 0 --repeats 1 --coll "$coll"
   ok "collective $coll is one" status 0
 done
 exit $bad

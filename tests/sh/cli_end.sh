@@ -34,7 +34,7 @@ background run -n 2 bash -c 'echo ready; exec sleep 50'
 lines 2 ready && kill -TERM "$job"
 wait_job
 ok "SIGTERM ends ordinary ranks: 143" all "status 143" "says '^tutti run: interrupted by SIGTERM$'" one_line gone
-background bench -P 2 -e 4 --repeats 1000
+background bench -n 2 -e 4 --repeats 1000
 sleep 0.5
 kill -INT "$job"
 wait_job

@@ -101,8 +101,8 @@ job --version
 ok "--version" all "status 0" 'grep -qE "^tutti [0-9]+\.[0-9]+\.[0-9]+$" "$work/out"'
 job info
 ok "info" all "status 0" 'grep -q "^cores  *[0-9]" "$work/out"' 'grep -q "^wire shm" "$work/out"' 'grep -q "^instruction sets" "$work/out"'
-job info --json
-ok "info --json is an object" all "status 0" '[ "$(head -c 1 "$work/out")" = "{" ]' \
+job info --format json
+ok "info --format json is an object" all "status 0" '[ "$(head -c 1 "$work/out")" = "{" ]' \
   'grep -q "\"version\": \"" "$work/out"'
 
 # ---- output ----

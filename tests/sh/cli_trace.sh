@@ -66,7 +66,9 @@ for c in big:
     last = max(i["ts"] for i in mine if i["cat"] == "reduce")
     waits = [i for i in mine if i["cat"] == "wait" and i["args"]["peer"] == 1 and i["ts"] + i["dur"] <= last + 0.002]
     assert sum(i["dur"] for i in waits) > 5000 and last > c["ts"] + 50000, mine'
-job trace --json "$x"
+job trace "$x"
+ok "... the first table says for whom: rank 1 first" '[' "$(grep -aoE 'waiting for rank [0-9]' "$work/out" | head -1)" = "waiting for rank 1" ']'
+job trace --format json "$x"
 ok "... and the trace names the late rank" grep -qaE '"rank": 1, .*"came_last": [3-6], "behind_us": [1-9][0-9]{5,6}[.]' "$work/out"
 job run -n 3 "$player" leaves
 check "a rank that frees nothing leaves a trace too" 'assert len(of("call")) == 3 * 7'
@@ -118,22 +120,24 @@ fi
 job run -n 4 "$player" splits
 job trace "$x"
 ok "for people" all "status 0" quiet "grep -qa '^4 ranks, .* 71 collectives$' '$work/out'" \
+  "has '^   time           ms  phase, of the time of all ranks'" "has '^ *[0-9.]+ % +[0-9.]+  waiting for rank [0-3]$'" \
   "grep -qa 'Where the time went' '$work/out'" "grep -qa 'Which rank came last' '$work/out'" \
   "grep -qa 'Critical path of allreduce' '$work/out'" "grep -qaE 'rank [0-3] comes' '$work/out'"
-TUTTI_ALGO=ring TUTTI_TRACE=$x job run -n 12 "$TUTTI" bench -b 64K -e 64K --repeats 1 -n 3
+TUTTI_ALGO=ring TUTTI_TRACE=$x job run -n 12 "$TUTTI" bench -b 64K -e 64K --repeats 1 --iters 3
 job trace "$x"
-ok "a ring's long paths and many ranks: a page" all "status 0" '[ "$(wc -l <"$work/out")" -le 60 ]' \
+ok "a ring's long paths and many ranks: a page" all "status 0" '[ "$(wc -l <"$work/out")" -le 72 ]' \
   "has '^  ... and 4 more ranks: --all'" "has '^ +[.]{3}  [0-9]+ steps more: --all'"
 job trace --all "$x"
 ok "--all: every rank, and paths whole" all "status 0" "! has ' more ranks'" "! has 'steps more'" \
   '[ "$(wc -l <"$work/out")" -gt 100 ]'
 job run -n 4 "$player" splits
-job trace --json "$x"
-ok "--json" all "status 0" quiet
+job trace --format json "$x"
+ok "--format json" all "status 0" quiet
 ok "the numbers add up" $python - "$work/out" "$x" <<'END'
 import json, sys
 d, e = json.load(open(sys.argv[1])), json.load(open(sys.argv[2]))
 assert [r["rank"] for r in d["ranks"]] == [0, 1, 2, 3] and d["torn"] == 0
+assert {w["rank"] for w in d["waited_for"]} <= {-1, 0, 1, 2, 3} and all(w["us"] >= 0 for w in d["waited_for"])
 for r in d["ranks"]:
     parts = sum(r[k + "_us"] for k in ("arithmetic", "copying", "waiting", "else", "marked", "outside"))
     assert abs(parts - r["span_us"]) < 0.01, r
@@ -171,8 +175,10 @@ job trace "$work/none.json"
 ok "no such file" all "status 125" one_line "says 'none.json: No such file'"
 job trace
 ok "no file named" all "status 2" one_line "says 'which file'"
+job trace --json "$x"
+ok "the old name of an option: a hint" all "status 2" one_line "says '.--json. is no option; use --format json'"
 job trace --jsno "$x"
-ok "a wrong option" all "status 2" one_line "says 'did you mean .--json'"
+ok "a wrong option" all "status 2" one_line "says 'no option .--jsno'"
 job trace "$work"
 ok "a folder" all "status 125" one_line
 refused() { # NAME SENTENCE: the content of b.json is refused with this error
@@ -201,7 +207,7 @@ event '{"name":"x","cat":"call","ph":"X","ts":1e999,"dur":1,"pid":0,"tid":1}' &&
 event '{"name":"x\n","ph":"X"}' && refused "an escape" "tutti.s traces have no escapes"
 event '{"name":"tutti_lane","ph":"M","pid":-1,"tid":1,"args":{"rank":0,"ranks":2}}' && refused "a lane of rank -1" '"pid" has an impossible'
 { printf '[{"name":"tutti_trace","ph":"M","args":{"version":1}}'; for i in $(seq 40000); do printf ',{"name":"tutti_lane","ph":"M","pid":%s,"tid":1,"args":{"rank":0,"ranks":1}},{"name":"m%s","cat":"mark","ph":"X","ts":1,"dur":1,"pid":%s,"tid":1}' "$i" "$i" "$((i / 2 + 1))"; done; echo ']'; } >"$work/b.json"
-job trace --json "$work/b.json"
+job trace --format json "$work/b.json"
 ok "40000 ranks, and as many names of marks, in no time" all "status 0" 'works_within 5000'
 lane='{"name":"tutti_lane","ph":"M","pid":5,"tid":5,"args":{"rank":0,"ranks":2}},'
 event "$lane"'{"name":"x","cat":"send","ph":"X","ts":1,"dur":-5,"pid":5,"tid":5}' && refused "a negative duration" '"dur" has'

@@ -27,13 +27,13 @@ ok "tune: no file is left" [ -z "$(ls /tmp/tutti-tune-* 2>/dev/null)" ]
 # The parameters are plausible: the time per byte is more than zero and less than a microsecond.
 ok "tune: figures are possible" awk '/^[a-z].*=/ && $1 != "machine" && $1 != "network" && $1 != "shm.cache" && ($3 < 0 || $3 > 1e-3) {exit 1}' "$profile"
 
-TUTTI_PROFILE=$profile job bench -P 2 -e 4 --repeats 1
+TUTTI_PROFILE=$profile job bench -n 2 -e 4 --repeats 1
 ok "the profile is read without a word" all "status 0" quiet
 # The cost of compression decides whether a call is compressed. On this link compression saves time, unless it takes a
 # microsecond per byte.
 coded=
 for cost in "" ,code.int8=1us; do
-  TUTTI_PROFILE=$profile job explain -P 4 -s 4MiB --net "beta=40ns$cost" --code error=1e-2
+  TUTTI_PROFILE=$profile job explain -n 4 -s 4MiB --network "beta=40ns$cost" --code error=1e-2
   coded="$coded $(grep -c "^Coded: as int8" "$work/out")"
 done
 TUTTI_PROFILE=$profile job info --profile
@@ -62,7 +62,7 @@ done
 
 # ---- how programs find the profile ----
 seen() { # the predicted times at 4 bytes that a program prints show which parameters it uses
-  TUTTI_EXPLAIN=1 job bench -P 2 -b 4 -e 4 --repeats 1
+  TUTTI_EXPLAIN=1 job bench -n 2 -b 4 -e 4 --repeats 1
   price=$(sed -n 's/^# Predicted: \([0-9.]* [a-z]*\),.*/\1/p' "$work/err" | head -1)
 }
 unset TUTTI_PROFILE
@@ -82,12 +82,12 @@ ok "a profile at home is found" all '[ -n "$at_home" ]' '[ "$at_home" != "$built
 ok "XDG_CONFIG_HOME goes before it" all '[ "$nowhere" = "$built_in" ]' '[ "$config" != "$at_home" ]' '[ "$config" != "$built_in" ]'
 ok "TUTTI_PROFILE=none: the built-in figures" [ "$none" = "$built_in" ]
 ok "TUTTI_PROFILE goes before all" [ "$said" = "$at_home" ]
-XDG_CONFIG_HOME=$work/xdg job explain -P 2 --size 4 --shm
+XDG_CONFIG_HOME=$work/xdg job explain -n 2 --size 4 --shm
 ok "explain --shm takes its figures" all "status 0" "has '^Predicted: 9.00 ms'"
-XDG_CONFIG_HOME=$work/xdg job explain -P 2 --size 4 --shm --net shm.wake=3ms
+XDG_CONFIG_HOME=$work/xdg job explain -n 2 --size 4 --shm --network shm.wake=3ms
 ok "... and options override them" all "status 0" "has '^Predicted: 3.00 ms'"
 TUTTI_PROFILE=none job info --profile && cp "$work/out" "$work/builtin"
-XDG_CONFIG_HOME=$work/xdg job explain -P 2 --size 4 --shm --profile "$work/builtin"
+XDG_CONFIG_HOME=$work/xdg job explain -n 2 --size 4 --shm --profile "$work/builtin"
 ok "... or only those of a file" all "status 0" "has '^Predicted: $built_in'"
 XDG_CONFIG_HOME=$work/xdg job info
 ok "info says which" all "status 0" "has '^profile +$work/xdg/tutti/profile'"
@@ -119,7 +119,7 @@ echo "shm.loop.copy=1us,shm.loop.further=1us,shm.crowd.loop.copy=1us,shm.crowd.l
 echo "no profile" >"$work/of2"
 chosen() { awk '$1 == 65536 {print $NF}' "$work/out"; }
 for r in 0 1; do
-  TUTTI_PROFILE=$work/of$r job bench -P 3 -b 64K -e 64K --repeats 1
+  TUTTI_PROFILE=$work/of$r job bench -n 3 -b 64K -e 64K --repeats 1
   alone[r]=$(chosen)
 done
 for turn in "0 1 2" "1 2 0"; do
@@ -216,7 +216,7 @@ else
 fi
 
 # ---- explain --measured ----
-job explain --measured -P 3 -b 4 -e 4K -f 32 --repeats 2 -J "$work/m.json"
+job explain --measured -n 3 -b 4 -e 4K -f 32 --repeats 2 --format json -o "$work/m.json"
 ok "explain --measured: a line per size" all "status 0" quiet "has '^ +4 B  [a-z]'" "has '^ +128 B  '" "has '^ +4 KiB  '" \
   "has '^Chosen over best: [0-9.]+ in the geometric mean'" "has 'Predicted within 1.3 of measured: [0-3] of 3'"
 ok "explain --measured: and all as JSON" $python - "$work/m.json" <<'END'
@@ -234,22 +234,22 @@ for r in d["rows"]:
 END
 if [ "$(nproc)" -gt 1 ]; then
   echo "shm.between = 0.001ns" >"$work/near"
-  TUTTI_PROFILE=$work/near job explain --measured -P 2 -b 64 -e 64 --repeats 1 -J "$work/n.json"
+  TUTTI_PROFILE=$work/near job explain --measured -n 2 -b 64 -e 64 --repeats 1 --format json -o "$work/n.json"
   ok "explain --measured: cores that never stand so" all "status 0" quiet "has 'in 0 of 15 rounds, so all count'" \
     'grep -q "\"rounds\": 15, \"rounds_as_tuned\": 0" "$work/n.json"'
 else
   skip "explain --measured: cores that never stand so" "one core"
 fi
-job explain --measured -P 2 -b 64 -e 64 --repeats 1 --algo two-shot
+job explain --measured -n 2 -b 64 -e 64 --repeats 1 --algo two-shot
 ok "explain --measured --algo" all "status 0" "has '^ +64 B  two-shot '"
 if command -v gnuplot >/dev/null; then
-  job explain --measured -P 2 -b 4 -e 1K -f 16 --repeats 1 --plot "$work/m.svg"
+  job explain --measured -n 2 -b 4 -e 1K -f 16 --repeats 1 --plot "$work/m.svg"
   ok "explain --measured --plot" all "status 0" quiet "grep -q 'the chosen plan, measured' '$work/m.svg'" \
     "grep -q 'runs: [a-z]' '$work/m.svg'"
 else
   skip "explain --measured --plot" "no gnuplot"
 fi
-for words in "" "-P 0" "-P 2 --plot x.txt" "-P 2 x" "-P 2 --repeats 60" "-P 2 -b 8 -e 4"; do
+for words in "" "-n 0" "-n 2 --plot x.txt" "-n 2 x" "-n 2 --repeats 60" "-n 2 -b 8 -e 4"; do
   job explain --measured $words
   ok "explain --measured $words: refused" all "status 2" one_line "err '^tutti explain: '"
 done

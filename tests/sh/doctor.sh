@@ -64,7 +64,7 @@ front=$job
 rank=$(awk '$1 == 1 && $2 > 1 {print $2; exit}' "$work/report")
 ask "$rank"
 ok "the same through a rank's pid" all 'status 0' 'finds "^rank 2 .pid [0-9]+. is stopped; ranks 0 and 1 wait for it"'
-ask "$front" --json
+ask "$front" --format json
 json=1
 $python - "$work/report" >"$work/json" 2>&1 <<'P' || json=
 import json, sys
@@ -130,7 +130,7 @@ unset TUTTI_NODES
 background run --hosts localhost:2,localhost:1 sh -c '[ $TUTTI_RANK = 1 ] && exec sleep 50; exec "$0" computes' "$BUILD/tests/mp_hang"
 asks "$job" '^pid [0-9]+: the rendezvous waits for rank 1 of 3; 2 came, for' '^pid [0-9]+: tutti_comm_create waits for the ranks that it meets, for'
 ok "a rank of several hosts has not come" all "[ '$good' ]" 'status 0'
-ask "$job" --json
+ask "$job" --format json
 ok "the same as JSON" $python -c 'import json, sys; assert len(json.load(open(sys.argv[1]))["waits"]) == 3' "$work/report"
 end
 

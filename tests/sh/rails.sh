@@ -35,7 +35,7 @@ cat >"$work/counts" <<'END'
 "$@" && cat /sys/class/net/eth0/statistics/tx_bytes /sys/class/net/eth1/statistics/tx_bytes | paste -s | sed 's/^/sent /'
 END
 for each in eth0,eth1 eth1,eth0 eth0; do
-  TUTTI_RAILS=$each hosts 3 1 sh "$work/counts" "$TUTTI" bench -b 4M -e 4M -n 4 --repeats 2 -w 1
+  TUTTI_RAILS=$each hosts 3 1 sh "$work/counts" "$TUTTI" bench -b 4M -e 4M --iters 4 --repeats 2 -w 1
   read -r first second < <(sed -n 's/^sent //p' "$work/out" | head -1)
   if [ $each = eth0 ]; then
     check "one device: nothing on the other" all "status 0" '[ "$first" -gt 10000000 ]' '[ "$second" -lt 100000 ]'

@@ -6,7 +6,7 @@
 # form PLAN FORMULA TOPO FIGURES: compares the predicted time of 1 MiB on 100,000 ranks with the formula, which may use
 # P, L, m, u.
 form() {
-  job plan price "$1" -P 100000 --size 1MiB --topo "$3" --net "$4" --json
+  job plan price "$1" -n 100000 --size 1MiB --levels "$3" --network "$4" --format json
   ok "$1${3:+ on $3}: the closed form, in $busy ms" all "status 0" "works_within 10000" \
     "$python -c 'if True:
       import json, math
@@ -31,34 +31,34 @@ form "blueconnect($torus,ring)" \
   "$torus" $flat,torus=1,hop=100ns
 
 # All plans, and the choice: one rank represents all ranks, so tutti does not build 100,000 schedules.
-job plan price all -P 100000 --size 1MiB --topo "$tree" --net $taper
+job plan price all -n 100000 --size 1MiB --levels "$tree" --network $taper
 ok "all plans on levels, in $busy ms" all "status 0" "works_within 10000" "grep -qE '^\* blueconnect' $work/out"
 # On 1,000 ranks most of the time is spent on plans that are not symmetric.
-job explain -P 1000 --size 8 --topo "leaf:25 node:40" --net $flat
+job explain -n 1000 --size 8 --levels "leaf:25 node:40" --network $flat
 ok "the choice among all on 1,000 ranks, in $busy ms" all "status 0" "works_within 30000" \
   "grep -qE '^allreduce of 8 B on 1000 ranks: (windows|.*stages=windows/windows)' $work/out"
-job explain -P 1000 --size 8 --net $flat
+job explain -n 1000 --size 8 --network $flat
 ok "and without levels, in $busy ms" all "status 0" "works_within 15000"
 
 # Ten thousand nodes, of which some have fewer ranks.
 uneven='rack:400 node:25 core:(40*9950,39*30,38*20)'
 gaps=gamma=0.05ns,rack.alpha=2us,node.alpha=2us,core.alpha=0.5us,rack.beta=40GB/s,node.beta=10GB/s,core.beta=5GB/s
 for coll in reduce_scatter allgather; do
-  job explain -P 399930 --size 16MiB --topo "$uneven" --net $gaps --coll $coll
+  job explain -n 399930 --size 16MiB --levels "$uneven" --network $gaps --coll $coll
   ok "$coll on uneven levels, in $busy ms" all "status 0" "works_within 10000" \
     "grep -qE '^$coll of 16 MiB on 399930 ranks: blueconnect\(rack' $work/out"
 done
 for coll in broadcast reduce; do
-  job plan price "tree(leaders,$uneven)" -P 399930 --size 8 --topo "$uneven" --net $gaps --coll $coll
+  job plan price "tree(leaders,$uneven)" -n 399930 --size 8 --levels "$uneven" --network $gaps --coll $coll
   ok "$coll by leaders on uneven levels, in $busy ms" all "status 0" "works_within 10000" \
     "grep -qE '^[*!] tree\(leaders' $work/out"
 done
 
 # For a plan without a proof, the output says that the prover was not run.
-job plan price 'generalized(r=3)' -P 1000 --size 8 --net $flat
+job plan price 'generalized(r=3)' -n 1000 --size 8 --network $flat
 ok "no proof of a plan that was not named" all "status 0" \
   "grep -q '^! generalized(r=3): on 1000 ranks the prover is not asked whether it gives the same bits' $work/out"
-job explain -P 5000 --size 8 --net $flat --algo 'generalized(r=3)'
+job explain -n 5000 --size 8 --network $flat --algo 'generalized(r=3)'
 ok "no proof beyond 4096 ranks, even of a plan that was named" all "status 0" \
   "grep -q 'generalized(r=3): on more than 4096 ranks the prover is not asked' $work/out"
 
@@ -79,7 +79,7 @@ for row in stored["rows"]:
     cells[machine, ranks, row[2].strip("*`")] = dict(zip(stored["about"]["columns"][3:], row[3:]))
 assert len(cells) == 5 * 9 and {k[:2] for k in cells} == {(n, p) for n, of in m.RANKS.items() for p in of}, cells.keys()
 def price(machine, ranks, plan):
-    words = [os.path.join(build, "tutti"), "plan", "price", plan, "--topology", machine, "-P", str(ranks), "--size", "1MiB", "--json"]
+    words = [os.path.join(build, "tutti"), "plan", "price", plan, "--network", machine, "-n", str(ranks), "--size", "1MiB", "--format", "json"]
     said = json.loads(subprocess.run(words, stdout=subprocess.PIPE, check=True, text=True).stdout)
     plan, slices = (said["chosen"], said["slices"]) if plan == "all" else (plan, 1)
     return next(p["seconds"] for p in said["plans"] if (p["plan"], p["slices"]) == (plan, slices))

@@ -53,8 +53,8 @@ PY
 sim "every plan of 5, 6 and 8 ranks has the right result, and no plan is much faster than its estimate" <<'PY'
 import json, subprocess
 for ranks in (5, 6, 8):
-    out = subprocess.run([os.environ["BUILD"] + "/tutti", "plan", "price", "all", "-P", str(ranks), "--size", "64k",
-                          "--type", "int32", "--json"], capture_output=True, text=True, check=True).stdout
+    out = subprocess.run([os.environ["BUILD"] + "/tutti", "plan", "price", "all", "-n", str(ranks), "--size", "64k",
+                          "--type", "int32", "--format", "json"], capture_output=True, text=True, check=True).stdout
     names = [p["plan"] for p in json.loads(out)["plans"] if p["possible"] and p["slices"] == 1]
     assert len(names) > 20, names
     for name in names:

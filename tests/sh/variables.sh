@@ -37,7 +37,7 @@ job run -n 2 env TUTTI_ROOT=/opt TUTTI_TEST_ALL=1 TUTTI_HOME=/opt "$hello"
 ok "those of module files and of the tests are known" all "status 0" quiet
 job run -n 2 env MYTUTTI_X=1 TUTTI=1 "$hello"
 ok "other names are none of tutti's" all "status 0" quiet
-TUTTI_ALGOS=ring job explain -P 4 --size 1KiB
+TUTTI_ALGOS=ring job explain -n 4 --size 1KiB
 ok "a command says it, too" all "status 0" one_line "says 'explain: TUTTI_ALGOS is not a variable .*mean TUTTI_ALGO\?'"
 job variables
 ok "\`tutti variables\` names the help" all "status 2" "says 'tutti help variables'"

@@ -17,7 +17,7 @@ served() {
   sed -n "s/.*\"function\": \"$1\", \"bytes_from\".*\"calls\": \([0-9]*\),.*/\1/p" "$report" | awk '{n += $1} END {print n + 0}'
 }
 handed() {
-  sed -n "s/.*\"function\": \"$1\", \"calls\": \([0-9]*\), \"why\".*/\1/p" "$report" | awk '{n += $1} END {print n + 0}'
+  sed -n "s/.*\"function\": \"$1\", \"calls\": \([0-9]*\), .*\"why\".*/\1/p" "$report" | awk '{n += $1} END {print n + 0}'
 }
 # serves FUNCTION...: there is a report, and tutti served at least one call of each.
 serves() {

@@ -242,7 +242,7 @@ static double cost_of(tt_sched *s) {
 static void prove_one(const char *name, const tt_ask *ask) {
   tutti_report r;
   if (!names_prove(name, ask, &r))
-    fail_msg("%s\n  tutti plan check '%s' --coll %s -P %d --root %d%s", r.witness, name,
+    fail_msg("%s\n  tutti plan check '%s' --coll %s -n %d --root %d%s", r.witness, name,
              tutti_coll_name(ask->coll), ask->ranks, ask->root, ask->in_place ? " --in-place" : "");
   note(name, ask, &r);
   all_found[part].proofs++;

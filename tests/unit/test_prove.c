@@ -32,7 +32,7 @@ static tutti_report proven(const char *name, const tt_ask *ask, int slices, int 
   }
   assert_int_equal(tt_prove(all, ask->ranks, &report), TUTTI_OK);
   if (!report.proven)
-    fail_msg("%s\n  tutti plan check '%s' --coll %s -P %d --root %d%s (%d slices, %d in flight)",
+    fail_msg("%s\n  tutti plan check '%s' --coll %s -n %d --root %d%s (%d slices, %d in flight)",
              report.witness, name, tutti_coll_name(ask->coll), ask->ranks, ask->root,
              ask->in_place ? " --in-place" : "", slices, flight);
   tt_sched_free_all(all, ask->ranks);

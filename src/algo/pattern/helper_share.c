@@ -12,7 +12,7 @@
  * Parameters data=D as in aggregate.c; share=N/M; ring, halving or seq= as in fold.c.
  * Source     Jiang et al., A Unified Architecture for Accelerating Distributed DNN Training (BytePS), 2020:
  *            servers and workers share the bytes so that no link idles.
- * See        tutti plan draw 'aggregate(data=4,share=1/2)' -P 5
+ * See        tutti plan draw 'aggregate(data=4,share=1/2)' -n 5
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "algo_helpers.h"
 

@@ -21,7 +21,7 @@
  *            per=LEVEL: the lowest level whose groups have helpers; trees=T. If these are not
  *            given, the number of helpers decides: the innermost level that fits. spread: see above.
  * Source     Graham et al., SHARP, 2016; within nodes Cho et al., BlueConnect, SysML 2019.
- * See        tutti plan draw 'aggregate(rack:2 node:2 core:2)' -P 11
+ * See        tutti plan draw 'aggregate(rack:2 node:2 core:2)' -n 11
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "algo_helpers.h"
 

@@ -19,7 +19,7 @@
  * Scratch    none; partial sums in a reduce-scatter, and where a rank has no result (a reduce).
  * Invariant  the ranks of a group own every block of the vector exactly once.
  * Source     ours; even levels are Cho et al., BlueConnect, SysML 2019.
- * See        tutti plan draw 'blueconnect(node:(4,3))' -P 7
+ * See        tutti plan draw 'blueconnect(node:(4,3))' -n 7
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "algo_uneven.h"
 

@@ -1,4 +1,4 @@
-/* cmd_wisdom.c - `tutti wisdom`: measures in advance which plans win, shows wisdom, merges files.
+/* tune_wisdom.c - `tutti tune --wisdom`: measures in advance which plans win, shows wisdom, merges files.
  *
  * Idea       the library measures and converts wisdom to text and back (tutti_wisdom_import,
  *            _export). The command goes over a row of sizes, and handles files. As in `tutti
@@ -11,38 +11,23 @@
 
 #include "bench.h"
 #include "ranked.h"
+#include "tune.h"
 #include "tutti_plan.h"
 #include "wisdom_files.h"
 
-static const char usage[] =
-    "usage: tutti wisdom -P N [options] [-w FILE]   measure plans, and keep the winners\n"
-    "       tutti wisdom FILE ...                   show files, and which entries fit here\n"
-    "       tutti wisdom --merge FILE ... -w FILE   merge files\n"
-    "\n"
-    "Times the plans that may be the fastest at several sizes. With TUTTI_WISDOM=FILE the\n"
-    "winners then run; see docs/wisdom.md.\n"
-    "\n"
-    "  -b, --minbytes SIZE   first size (4)\n"
-    "  -e, --maxbytes SIZE   last size (4M; up to 64M)\n"
-    "  -f, --factor F        factor between sizes (4; up to 16 covers the sizes in between)\n"
-    "  -c, --coll NAME       allreduce (default), reduce_scatter, allgather, broadcast,\n"
-    "                        reduce, barrier, scan, exscan, gather, scatter, alltoall\n"
-    "  -d, --type TYPE       float (default), bf16, int32, ...\n"
-    "  -o, --op OP           sum (default), min, max, ...\n"
-    "  -w, --write FILE      add to this file, or make it\n"
-    "  -m, --merge           read files and write -w; of two entries the newer stays\n"
-    "  -P, --ranks N         start N ranks itself\n"
-    "\n"
-    "Columns: the vector's size; the plan with the best estimate, and its time; the\n"
-    "winner, and its time; how much faster it was; how much rounds differed; the number of\n"
-    "plans that were timed.\n";
-
+enum { WISDOM = 256, OP };
 static const struct option long_options[] = {
-    {"minbytes", required_argument, NULL, 'b'}, {"maxbytes", required_argument, NULL, 'e'},
-    {"factor", required_argument, NULL, 'f'},   {"type", required_argument, NULL, 'd'},
-    {"op", required_argument, NULL, 'o'},       {"coll", required_argument, NULL, 'c'},
-    {"write", required_argument, NULL, 'w'},    {"merge", no_argument, NULL, 'm'},
-    {"ranks", required_argument, NULL, 'P'},    {NULL, 0, NULL, 0},
+    {"minbytes", required_argument, NULL, 'b'},
+    {"maxbytes", required_argument, NULL, 'e'},
+    {"factor", required_argument, NULL, 'f'},
+    {"type", required_argument, NULL, 'd'},
+    {"op", required_argument, NULL, OP},
+    {"coll", required_argument, NULL, 'c'},
+    {"output", required_argument, NULL, 'o'},
+    {"merge", no_argument, NULL, 'm'},
+    {"ranks", required_argument, NULL, 'n'},
+    {"wisdom", no_argument, NULL, WISDOM},
+    {NULL, 0, NULL, 0},
 };
 
 typedef struct wanted {
@@ -56,7 +41,7 @@ typedef struct wanted {
 static int take_size(int c, size_t *size) {
   uint64_t n = 0;
   if (!cli_size(optarg, &n))
-    return cli_fail(CLI_USAGE, "wisdom", "-%c '%s' is not a size such as 4, 16K or 4M", c, optarg);
+    return cli_fail(CLI_USAGE, "tune", "-%c '%s' is not a size such as 4, 16K or 4M", c, optarg);
   *size = (size_t)n;
   return 0;
 }
@@ -70,47 +55,48 @@ static int take_option(wanted *w, int c, char **argv) {
     case 'f':
       w->row.factor = strtod(optarg, &end);
       if (end != optarg && !*end && w->row.factor > 1 && w->row.factor <= 1e9) return 0;
-      return cli_fail(CLI_USAGE, "wisdom", "-f '%s' is not a number above 1", optarg);
+      return cli_fail(CLI_USAGE, "tune", "-f '%s' is not a number above 1", optarg);
     case 'c':
-      i = cli_coll("wisdom", optarg);
+      i = cli_coll("tune", optarg);
       w->row.coll = (tutti_coll)i;
       return i < 0 ? CLI_USAGE : 0;
     case 'd':
-      i = cli_type("wisdom", optarg);
+      i = cli_type("tune", optarg);
       w->row.type = (tutti_type)i;
       return i < 0 ? CLI_USAGE : 0;
-    case 'o':
-      i = cli_op("wisdom", optarg);
+    case OP:
+      i = cli_op("tune", optarg);
       w->row.op = (tutti_op)i;
       return i < 0 ? CLI_USAGE : 0;
-    case 'P':
+    case WISDOM: return 0;
+    case 'n':
       if (cli_int(optarg, 1, 4096, &w->row.ranks)) return 0;
-      return cli_fail(CLI_USAGE, "wisdom", "-P '%s' is not a whole number from 1 to 4096", optarg);
-    case 'w':
+      return cli_fail(CLI_USAGE, "tune", "-n '%s' is not a whole number from 1 to 4096", optarg);
+    case 'o':
       w->file = optarg;
-      return *optarg ? 0 : cli_fail(CLI_USAGE, "wisdom", "a file name is empty");
+      return *optarg ? 0 : cli_fail(CLI_USAGE, "tune", "a file name is empty");
     case 'm': w->merge = true; return 0;
-    default: return cli_bad_option("wisdom", c, argv, long_options);
+    default: return cli_bad_option("tune", c, argv, long_options);
   }
 }
 
 static int agree(const wanted *w, bool in_job, int files) {
   const bench_options *o = &w->row;
   if (w->merge && (!files || !w->file || o->ranks))
-    return cli_fail(CLI_USAGE, "wisdom", "--merge takes files, and -w says where they go");
+    return cli_fail(CLI_USAGE, "tune", "--merge takes files, and -o says where they go");
   if (!w->merge && files && (w->file || o->ranks))
-    return cli_fail(CLI_USAGE, "wisdom",
-                    "files are shown, or put together with --merge; -w and -P "
+    return cli_fail(CLI_USAGE, "tune",
+                    "files are shown, or put together with --merge; -o and -n "
                     "are for measuring");
   if (!files && !o->ranks && !in_job)
-    return cli_fail(CLI_USAGE, "wisdom",
-                    "what? A file to show, or -P and a number of ranks; see "
-                    "`tutti help wisdom`");
+    return cli_fail(CLI_USAGE, "tune",
+                    "--wisdom: what? A file to show, or -n and a number of ranks; see "
+                    "`tutti help tune`");
   if (o->first > o->last)
-    return cli_fail(CLI_USAGE, "wisdom", "the first size, %zu, is above the last, %zu", o->first,
+    return cli_fail(CLI_USAGE, "tune", "the first size, %zu, is above the last, %zu", o->first,
                     o->last);
   if (bench_reduces(o->coll) && !tutti_type_has_op(o->type, o->op))
-    return cli_fail(CLI_USAGE, "wisdom", "type %s has no op %s", tutti_type_name(o->type),
+    return cli_fail(CLI_USAGE, "tune", "type %s has no op %s", tutti_type_name(o->type),
                     tutti_op_name(o->op));
   return 0;
 }
@@ -118,7 +104,7 @@ static int agree(const wanted *w, bool in_job, int files) {
 static int parse(wanted *w, bool in_job, int argc, char **argv) {
   *w = (wanted){.row = {.type = TUTTI_FLOAT, .first = 4, .last = 4 << 20, .factor = 4}};
   opterr = 0;
-  for (int c; (c = getopt_long(argc, argv, ":b:e:f:c:d:o:w:mP:", long_options, NULL)) != -1;) {
+  for (int c; (c = getopt_long(argc, argv, ":b:e:f:c:d:o:mn:", long_options, NULL)) != -1;) {
     const int status = take_option(w, c, argv);
     if (status) return status;
   }
@@ -129,7 +115,7 @@ static int parse(wanted *w, bool in_job, int argc, char **argv) {
 /* ---- measuring ---- */
 
 static void show_head(const wanted *w, int ranks) {
-  printf("# tutti %s wisdom: %s, %d rank%s%s%s%s%s\n", tutti_version(NULL, NULL, NULL),
+  printf("# tutti %s tune --wisdom: %s, %d rank%s%s%s%s%s\n", tutti_version(NULL, NULL, NULL),
          tutti_coll_name(w->row.coll), ranks, ranks == 1 ? "" : "s",
          bench_reduces(w->row.coll) ? ", " : "",
          bench_reduces(w->row.coll) ? tutti_type_name(w->row.type) : "",
@@ -171,7 +157,7 @@ static int measure_all(const wanted *w, tutti_comm *comm) {
     if (rank == 0) bench_progress(i, n, b);
     const tutti_status status = tutti_comm_measure(comm, o->coll, count, o->type, o->op, &m);
     if (rank == 0) bench_progress(0, 0, 0);
-    if (status) return cli_fail(CLI_FAILED, "wisdom", "%s", tutti_error());
+    if (status) return cli_fail(CLI_FAILED, "tune", "%s", tutti_error());
     if (rank == 0) show_row(o->coll == TUTTI_BARRIER ? 0 : whole, &m);
     fflush(stdout);
     spent += m.spent;
@@ -183,7 +169,7 @@ static int measure_all(const wanted *w, tutti_comm *comm) {
 /* Warnings of the library. */
 static void say(void *ctx, int level, const char *line) {
   (void)ctx;
-  fprintf(stderr, "%s%s\n", level == 0 ? "tutti wisdom: " : "# ", line);
+  fprintf(stderr, "%s%s\n", level == 0 ? "tutti tune: " : "# ", line);
 }
 
 /* In a job. Read the file first: a file that cannot be read is not written to. */
@@ -192,28 +178,28 @@ static int measure(const wanted *w, int rank) {
   int status = rank == 0 && w->file ? wisdom_file_read(w->file, true) : 0;
   if (status) return status;
   tutti_log_set(say, NULL);
-  if (job_join(&comm)) return cli_fail(CLI_FAILED, "wisdom", "%s", tutti_error());
+  if (job_join(&comm)) return cli_fail(CLI_FAILED, "tune", "%s", tutti_error());
   if (w->row.ranks && w->row.ranks != tutti_comm_size(comm))
     status = rank ? CLI_USAGE
-                  : cli_fail(CLI_USAGE, "wisdom", "-P %ld, but the job has %d ranks", w->row.ranks,
+                  : cli_fail(CLI_USAGE, "tune", "-n %ld, but the job has %d ranks", w->row.ranks,
                              tutti_comm_size(comm));
   if (!status) status = measure_all(w, comm);
   if (!status && rank == 0 && w->file) status = wisdom_file_write(w->file);
   tutti_comm_free(comm);
   job_leave();
   if (rank == 0 && fflush(stdout))
-    status = cli_fail(CLI_FAILED, "wisdom", "cannot write: %s", strerror(errno));
+    status = cli_fail(CLI_FAILED, "tune", "cannot write: %s", strerror(errno));
   return status;
 }
 
-static int run(int argc, char **argv) {
+int tune_wisdom(int argc, char **argv) {
   const bool in_job = job_inside();
   wanted w;
   int status = parse(&w, in_job, argc, argv);
   if (status) return status;
-  unsetenv("TUTTI_WISDOM"); /* measurements go only where -w says */
+  unsetenv("TUTTI_WISDOM"); /* measurements go only where -o says */
   unsetenv("TUTTI_MEASURE");
-  if (optind == argc && !in_job) return job_start("wisdom", w.row.ranks, argc, argv);
+  if (optind == argc && !in_job) return job_start("tune", w.row.ranks, argc, argv);
   if (optind == argc) return measure(&w, job_rank());
   for (int i = optind; i < argc && !status; i++) {
     status = wisdom_file_read(argv[i], false);
@@ -222,6 +208,3 @@ static int run(int argc, char **argv) {
   }
   return status || !w.merge ? status : wisdom_file_write(w.file);
 }
-
-const cli_command cmd_wisdom = {"wisdom", "measure plans; show and merge the results", usage, run,
-                                true};
