@@ -38,8 +38,9 @@ static const char usage[] =
     "                       program's libraries show)\n"
     "\n"
     "tutti looks for its library (libtutti_pmpi_NAME.so) in TUTTI_LIB (a folder or the file),\n"
-    "in the folder of this command, in ../lib, in ../lib64, and in Debian's folder for this\n"
-    "processor, such as ../lib/x86_64-linux-gnu. It is appended to an existing LD_PRELOAD.\n"
+    "in the folder of this command, in ../lib, in ../lib64, in Debian's folder for this\n"
+    "processor, such as ../lib/x86_64-linux-gnu, and in .. (in a Python wheel). It is appended\n"
+    "to an existing LD_PRELOAD.\n"
     "After the first calls of each kind, the faster of tutti and the MPI runs that kind.\n"
     "TUTTI_DROPIN=always: tutti runs all calls that it supports; 0: it runs none.\n"
     "\n"
@@ -149,7 +150,8 @@ static void own_folder(char folder[PATH_MAX]) {
 #ifndef MULTIARCH
 #define MULTIARCH ""
 #endif
-static const char *const lib_folders[] = {"", "../lib/", "../lib64/", "../lib/" MULTIARCH "/"};
+static const char *const lib_folders[] = {"", "../lib/", "../lib64/", "../lib/" MULTIARCH "/",
+                                          "../"};
 enum { LIB_FOLDERS = sizeof lib_folders / sizeof *lib_folders };
 
 static int find_library(mpi_family family, char path[PATH_MAX]) {
@@ -176,11 +178,11 @@ static int find_library(mpi_family family, char path[PATH_MAX]) {
     }
   if (said && *said)
     return cli_fail(CLI_FAILED, "mpi", "TUTTI_LIB says '%s', but there is no %s", said, places[0]);
-  return cli_fail(CLI_FAILED, "mpi",
-                  "no library for %s: neither %s nor %s exists; build it with `make mpi`%s, or set "
-                  "TUTTI_LIB to the folder that contains it",
-                  family_title(family), places[0], places[1],
-                  family == FAMILY_ABI ? "" : " where that MPI's headers are");
+  return cli_fail(
+      CLI_FAILED, "mpi",
+      "no library for %s: neither %s nor %s exists; build it with `make dropin`, or set "
+      "TUTTI_LIB to the folder that contains it",
+      family_title(family), places[0], places[1]);
 }
 
 /* ---- the command line ---- */

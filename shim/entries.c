@@ -55,18 +55,19 @@ static inline int ended(const answer *a, int code) {
   __typeof__(symbol) psymbol __attribute__((alias(TEXT(symbol))));
 
 #if EXTENDED
-#define ALSO_EXTENDED(name)                                                                \
-  __typeof__(PERSISTENT(name)) OTHER(name) __attribute__((alias(TEXT(PERSISTENT(name))))); \
-  __typeof__(PERSISTENT(name)) POTHER(name) __attribute__((alias(TEXT(PERSISTENT(name)))));
+#define ALSO_EXTENDED(name)                            \
+  __typeof__(MPI_##name##_init) MPIX_##name##_init     \
+      __attribute__((alias(TEXT(MPI_##name##_init)))); \
+  __typeof__(MPI_##name##_init) PMPIX_##name##_init __attribute__((alias(TEXT(MPI_##name##_init))));
 #else
 #define ALSO_EXTENDED(name)
 #endif
 
-#define PLAIN(name, lower, parameters, arguments)                                    \
-  SERVED(name, name, lower, arguments, parameters(int, int))                         \
-  STARTED(I##lower, I##lower, lower, arguments, parameters(int, int))                \
-  PREPARED(name, PERSISTENT(name), PPERSISTENT(name), name##_init, lower, arguments, \
-           parameters(int, int))                                                     \
+#define PLAIN(name, lower, parameters, arguments)                                      \
+  SERVED(name, name, lower, arguments, parameters(int, int))                           \
+  STARTED(I##lower, I##lower, lower, arguments, parameters(int, int))                  \
+  PREPARED(name, MPI_##name##_init, PMPI_##name##_init, name##_init, lower, arguments, \
+           parameters(int, int))                                                       \
   ALSO_EXTENDED(name)
 #if HAS_LARGE
 #define X(name, lower, parameters, arguments)                                                \
