@@ -9,7 +9,7 @@
 
 # ---- what the libraries of networks share: net/kit/*.c, and objects of libtutti that need libc alone ----
 KITOBJ  := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard net/kit/*.c)))
-KITNEEDS = $(patsubst %,$(BUILD)/src/%.o,meet/reach meet/listen core/status core/system)
+KITNEEDS = $(patsubst %,$(BUILD)/src/%.o,meet/reach meet/listen core/status core/system core/config_file core/file)
 KITFLAGS = $(BASE) -Inet/kit -Isrc/meet -Isrc/core
 $(BUILD)/net/kit/%.o: TTFLAGS = $(KITFLAGS)
 

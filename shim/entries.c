@@ -15,6 +15,7 @@
 #include "async.h"
 #include "net.h"
 #include "serve.h"
+#include "tutti_plan.h"
 #include "uses.h"
 
 /* ---- collectives ---- */
@@ -167,7 +168,7 @@ static int begin(int code) {
 /* A program may call its MPI without this library. */
 __attribute__((destructor)) static void name_unseen(void) {
   int (*initialized)(int *), is = 0;
-  if (!getenv("TUTTI_REPORT") || atomic_load(&next_filled)) return;
+  if (atomic_load(&next_filled) || !tutti_setting("TUTTI_REPORT")) return;
   *(void **)&initialized = mpi_find(RTLD_NEXT, "PMPI_Initialized");
   if (initialized && !initialized(&is) && is)
     report_nothing(
