@@ -19,8 +19,8 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "python"))
 import backend  # noqa: E402
 
-WHY = ("the wheel for any Linux has no compiled backend, because it would fit one PyTorch only; `pip install` of the "
-       "source distribution builds it")
+WHY = ("the wheel for any Linux has no compiled backend, because it would fit one PyTorch only; `pip install --no-binary "
+       "tutti torch tutti` builds it from the source distribution")
 
 
 def main():
