@@ -47,7 +47,7 @@ static char *trimmed(char *text) {
   return text;
 }
 
-/* The value without quotes, or without a comment; NULL: something follows the closing quote, or there is none. */
+/* The value without quotes, or without a comment; NULL: text follows the closing quote, or it is missing. */
 static char *value_in(char *text) {
   char quote[2] = {*text, 0}, *end;
   if (*text != '"' && *text != '\'') {

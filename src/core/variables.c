@@ -88,7 +88,7 @@ static void check_config_line(const tt_config_line *l) {
   if (l->line) snprintf(number, sizeof number, ":%d", l->line);
   snprintf(place, sizeof place, "%.260s%s: ", l->file, number);
   if (!l->name && tt_news(place, l->value))
-    tt_log(0, "%s%s; it is as if it were not there", place, l->value);
+    tt_log(0, "%s%s; ignored", place, l->value);
   if (l->name && is_known(place, l->name, strlen(l->name)) && !tt_config_takes(l->name) &&
       tt_news(place, l->name))
     tt_log(0, "%s%s has no effect in a file; set it in the environment", place, l->name);
