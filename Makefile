@@ -5,7 +5,7 @@
 #   make demo-hosts      the same training on three hosts (network namespaces), without MPI; as root
 #   make demo-faults     the same training on 5 ranks; one is killed, and 4 continue, or 5 again
 #   make demo-elastic    the same on several hosts; one is killed, one is disconnected, and new ranks join (as root)
-#   make mpi | ucx | tls | torch | gpu  libraries for an MPI (mk/mpi.mk), for several hosts, for TLS, PyTorch and GPUs (mk/plugins.mk)
+#   make dropin | mpi | ucx | tls | torch | gpu  libraries for MPI programs (mk/mpi.mk), for several hosts, for TLS, PyTorch and GPUs (mk/plugins.mk)
 #   make check           the tests, in five minutes (installs what is missing); more in mk/test.mk
 #   make bars            measures every performance target ("bar") of tutti; more in mk/bench.mk
 #   make install | uninstall     PREFIX=/usr/local DESTDIR= BINDIR= LIBDIR= INCDIR= MANDIR= PYDIR=
@@ -14,7 +14,7 @@
 #   make examples | format | clean
 # CC, CXX, AR, CFLAGS, CXXFLAGS, CPPFLAGS, LDFLAGS, BUILD and the folders above may be set, also in the environment.
 # OMPI, MPICH, UCX, PMIX, TLS, TORCH = auto | yes | no: build with it if it is installed; require it; leave it out.
-# MPI_ABI=no leaves out the libraries for the standard ABI of MPI; CUDA=no leaves out the library for GPUs.
+# OMPI=no and MPICH=no also leave out their drop-ins; MPI_ABI=no the libraries for the standard ABI of MPI; CUDA=no leaves out the library for GPUs.
 # V=1 prints whole commands. DEPS=no: goals do not install packages, but only name the missing ones.
 MAKEFLAGS += --no-builtin-rules
 BUILD   ?= build
@@ -180,9 +180,9 @@ install: all $(MPILIBS) $(UCXLIB) $(TCPLIB) $(PMIXLIB) $(TLSLIB) $(CUDALIB) $(C1
 	for f in $(PACKAGE); do $(FILL) tools/$${f##*/}.in > $(DESTDIR)$$f && chmod 644 $(DESTDIR)$$f || exit 1; done
 	for m in $(MANPAGES); do install -m 644 $$m $(DESTDIR)$(MANDIR)/man$${m##*.} || exit 1; done
 	for f in $(RANKED); do install -m 755 $$f $(DESTDIR)$(BINDIR) || exit 1; done
+	for f in $(SHIMS); do install -m 755 $$f $(DESTDIR)$(LIBDIR) || exit 1; done
 	for m in $(FAMILIES); do lib=libtutti_mpi_$$m; to=$(DESTDIR)$(LIBDIR); \
 	  install -m 644 $(BUILD)/$$lib.a $$to && install -m 755 $(BUILD)/$$lib.so.$(VERSION) $$to && \
-	  install -m 755 $(BUILD)/libtutti_pmpi_$$m.so $$to && \
 	  ln -sf $$lib.so.$(VERSION) $$to/$$lib.so.$(SOMAJOR) && ln -sf $$lib.so.$(SOMAJOR) $$to/$$lib.so && \
 	  $(FILL) -e "s|@MPI@|$$m|g" tools/tutti-mpi.pc.in > $$to/pkgconfig/tutti-$$m.pc && \
 	  chmod 644 $$to/pkgconfig/tutti-$$m.pc || exit 1; done

@@ -50,7 +50,7 @@ int cli_help(const cli_command *command);
 int cli_list_variables(void);
 /* `tutti help model`: how to describe a machine. Returns 0 or CLI_FAILED. */
 int cli_help_model(void);
-/* Complain about each variable TUTTI_... of the environment that tutti does not know. */
+/* Warn about each variable TUTTI_... that tutti does not know, and about wrong lines of configuration files. */
 void cli_check_variables(const char *command);
 
 /* Complain about the option that getopt_long just refused (it returned '?' or

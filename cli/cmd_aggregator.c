@@ -84,7 +84,7 @@ static int run(int argc, char **argv) {
   sigaddset(&signals, SIGTERM);
   sigprocmask(SIG_BLOCK, &signals, NULL);
   tutti_interrupt_set(is_ended, NULL);
-  if (!getenv("TUTTI_LOG")) tutti_log_set(warn, NULL);
+  if (!tutti_setting("TUTTI_LOG")) tutti_log_set(warn, NULL);
   const tutti_status status = tutti_aggregator_serve(&a);
   if (status)
     return cli_fail(status == TUTTI_ERR_ARG ? CLI_USAGE : CLI_FAILED, "aggregator", "%s",

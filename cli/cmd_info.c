@@ -101,7 +101,8 @@ static void print_people(const info *i) {
   printf("memory             %.1f GiB, %.1f GiB available", i->total / gib, i->available / gib);
   if (i->limit > 0) printf(", limited to %.1f GiB", i->limit / gib);
   printf("\n");
-  const char *line;
+  const char *line, *files = tutti_setting("TUTTI_CONF");
+  printf("%-18s %s\n", "configuration", files ? files : "no file (`tutti help variables`)");
   for (int k = 0; (line = tutti_info(k)); k++)
     printf("%-18.*s %s\n", name_length(line), line, value_of(line));
   if (i->bounce > 0)
@@ -129,7 +130,8 @@ static void print_json(const info *i) {
   json_member("system", 20, i->system.sysname);
   json_member("release", 20, i->system.release);
   json_member("architecture", 20, i->system.machine);
-  const char *line;
+  const char *line, *files = tutti_setting("TUTTI_CONF");
+  json_member("configuration", 20, files ? files : "");
   for (int k = 0; (line = tutti_info(k)); k++) json_member(line, name_length(line), value_of(line));
   if (i->bounce > 0) printf("  \"between_cores_s\": %.9g,\n", i->bounce);
   printf("  \"near_each_other\": [");

@@ -19,6 +19,7 @@
 #include "cli.h"
 #include "family.h"
 #include "mpi_run.h"
+#include "tutti_plan.h"
 
 static const char usage[] =
     "usage: tutti mpi [options] COMMAND [arguments]\n"
@@ -45,9 +46,10 @@ static const char usage[] =
     "                       standard ABI (default: as the launcher says, and as the\n"
     "                       program's libraries show)\n"
     "\n"
-    "tutti looks for its library (libtutti_pmpi_NAME.so) in TUTTI_LIB (a folder or the file),\n"
-    "in the folder of this command, in ../lib, in ../lib64, and in Debian's folder for this\n"
-    "processor, such as ../lib/x86_64-linux-gnu. It is appended to an existing LD_PRELOAD.\n"
+    "tutti looks for its library (libtutti_pmpi_NAME.so) in TUTTI_LIBRARY (a folder or file),\n"
+    "in the folder of this command, in ../lib, in ../lib64, in Debian's folder for this\n"
+    "processor, such as ../lib/x86_64-linux-gnu, and in .. (in a Python wheel). It is appended\n"
+    "to an existing LD_PRELOAD.\n"
     "After the first calls of each kind, the faster of tutti and the MPI runs that kind.\n"
     "TUTTI_DROPIN=always: tutti runs all calls that it supports; 0: it runs none.\n"
     "\n"
@@ -162,19 +164,30 @@ static void own_folder(char folder[PATH_MAX]) {
 #ifndef MULTIARCH
 #define MULTIARCH ""
 #endif
-static const char *const lib_folders[] = {"", "../lib/", "../lib64/", "../lib/" MULTIARCH "/"};
+static const char *const lib_folders[] = {"", "../lib/", "../lib64/", "../lib/" MULTIARCH "/",
+                                          "../"};
 enum { LIB_FOLDERS = sizeof lib_folders / sizeof *lib_folders };
+
+/* The file that TUTTI_LIBRARY means: it may also name the folder, or another library in it. */
+static void named_place(const char *said, const char *name, char *place, size_t size) {
+  const char *slash = strrchr(said, '/'), *base = slash ? slash + 1 : said;
+  if (strncmp(base, "libtutti_pmpi_", 14) == 0)
+    snprintf(place, size, "%s", said);
+  else if (strstr(base, ".so"))
+    snprintf(place, size, "%.*s%s", (int)(base - said), said, name);
+  else
+    snprintf(place, size, "%s/%s", said, name);
+}
 
 static int find_library(mpi_family family, char path[PATH_MAX]) {
   char own[PATH_MAX], name[64], places[LIB_FOLDERS][PATH_MAX + 160];
-  const char *said = getenv("TUTTI_LIB");
+  const char *said = tutti_setting("TUTTI_LIBRARY");
+  if (!said) said = getenv("TUTTI_LIB"); /* its older name */
   int n = 0;
   own_folder(own);
   snprintf(name, sizeof name, "libtutti_pmpi_%s.so", family_tag(family));
   if (said && *said) {
-    const size_t length = strlen(said);
-    const bool file = length > 3 && strcmp(said + length - 3, ".so") == 0;
-    snprintf(places[n++], sizeof *places, "%s%s%s", said, file ? "" : "/", file ? "" : name);
+    named_place(said, name, places[n++], sizeof *places);
   } else {
     for (; n < LIB_FOLDERS; n++)
       snprintf(places[n], sizeof *places, "%s/%s%s", own, lib_folders[n], name);
@@ -188,12 +201,13 @@ static int find_library(mpi_family family, char path[PATH_MAX]) {
                       path);
     }
   if (said && *said)
-    return cli_fail(CLI_FAILED, "mpi", "TUTTI_LIB says '%s', but there is no %s", said, places[0]);
-  return cli_fail(CLI_FAILED, "mpi",
-                  "no library for %s: neither %s nor %s exists; build it with `make mpi`%s, or set "
-                  "TUTTI_LIB to the folder that contains it",
-                  family_title(family), places[0], places[1],
-                  family == FAMILY_ABI ? "" : " where that MPI's headers are");
+    return cli_fail(CLI_FAILED, "mpi", "TUTTI_LIBRARY says '%s', but there is no %s", said,
+                    places[0]);
+  return cli_fail(
+      CLI_FAILED, "mpi",
+      "no library for %s: neither %s nor %s exists; build it with `make dropin`, or set "
+      "TUTTI_LIBRARY to the folder that contains it",
+      family_title(family), places[0], places[1]);
 }
 
 /* ---- the command line ---- */

@@ -1,12 +1,9 @@
-/* list_variables.c - `tutti help variables`, and a complaint about variables that tutti does not know.
+/* list_variables.c - `tutti help variables`, and warnings about variables that tutti does not know.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
 #include "tutti_plan.h"
-
-extern char **environ;
 
 enum { WIDTH = 88, INDENT = 6 };
 
@@ -14,11 +11,12 @@ enum { WIDTH = 88, INDENT = 6 };
 static void print_wrapped(const char *text) {
   int column = 0;
   while (*text) {
-    const int n = (int)strcspn(text, " ");
+    const int n = (int)strcspn(text, " \n");
     if (column && column + 1 + n > WIDTH - INDENT) column = 0, putchar('\n');
     printf("%*s%.*s", column ? 1 : INDENT, "", n, text);
     column += (column != 0) + n;
-    text += n + (text[n] == ' ');
+    if (text[n] == '\n') column = WIDTH;
+    text += n + (text[n] != 0);
   }
   putchar('\n');
 }
@@ -26,9 +24,11 @@ static void print_wrapped(const char *text) {
 int cli_list_variables(void) {
   const char *group, *before = "", *example, *meaning, *name;
   puts(
-      "Settings are environment variables. If a value is invalid, the log reports it once and\n"
-      "tutti uses the default. The log also reports TUTTI_ variables that are not in this list.");
+      "Settings are environment variables, or lines NAME = value of /etc/tutti.conf and\n"
+      "~/.config/tutti.conf. If a value is invalid, the log reports it once and tutti uses the\n"
+      "default. The log also reports TUTTI_ variables that are not in this list.");
   for (int i = 0; (name = tutti_variable(i, &group, &example, &meaning)); i++) {
+    if (!*group) continue;
     if (strcmp(group, before) != 0) printf("\n%s\n", group);
     before = group;
     printf("\n  %s=%s\n", name, example);
@@ -37,20 +37,16 @@ int cli_list_variables(void) {
   return fflush(stdout) ? CLI_FAILED : 0;
 }
 
+static const char *whose; /* the command */
+
+static void warn_of_it(void *ctx, int level, const char *line) {
+  (void)ctx, (void)level;
+  cli_fail(0, whose, "%s", line);
+}
+
 void cli_check_variables(const char *command) {
-  const char *names[100], *name;
-  int n = 0;
-  while (n < 99 && (name = tutti_variable(n, NULL, NULL, NULL))) names[n++] = name;
-  names[n] = NULL;
-  for (char **entry = environ; *entry; entry++) {
-    char word[64];
-    bool known = strncmp(*entry, "TUTTI_", 6) != 0;
-    snprintf(word, sizeof word, "%.*s", (int)strcspn(*entry, "="), *entry);
-    for (int i = 0; i < n && !known; i++) known = strcmp(word, names[i]) == 0;
-    if (known) continue;
-    const char *near = cli_nearest(word, names);
-    cli_fail(0, command,
-             "%s is not a variable of tutti and has no effect%s%s%s (`tutti help variables`)", word,
-             near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
-  }
+  whose = command;
+  tutti_log_set(warn_of_it, NULL);
+  tutti_setting("TUTTI_CONF"); /* reports them to the log */
+  tutti_log_set(NULL, NULL);
 }

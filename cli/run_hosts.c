@@ -221,7 +221,7 @@ int run_carry(const run_options *o, int host) {
   close(leash[0]);
   free(line.at);
   signal(SIGPIPE, SIG_IGN);
-  const char *id = getenv("TUTTI_ID"), *key = getenv("TUTTI_KEY");
+  const char *id = getenv("TUTTI_ID"), *key = tutti_setting("TUTTI_KEY");
   const bool told = agent > 0 && id && tell(leash[1], id, '\n') && tell(leash[1], key ? key : "", '\0');
   if (agent < 0) return cli_fail(CLI_FAILED, "run", "fork: %s", strerror(errno));
   if (!told) close(leash[1]);
@@ -233,8 +233,8 @@ int run_carry(const run_options *o, int host) {
 
 const char *run_hosts_open(const run_options *o) {
   tutti_id id;
-  if (getenv("TUTTI_KEY") && strlen(getenv("TUTTI_KEY")) >= KEY_MOST)
-    return "TUTTI_KEY has more than 4095 characters";
+  const char *key = tutti_setting("TUTTI_KEY");
+  if (key && strlen(key) >= KEY_MOST) return "TUTTI_KEY has more than 4095 characters";
   if (o->respawns ? tutti_unique_id_growing(o->total, o->respawns, &id) : tutti_unique_id_lasting(&id))
     return tutti_error();
   return setenv("TUTTI_ID", id.text, 1) ? "out of memory" : NULL;

@@ -66,8 +66,7 @@ static tutti_status measure(tutti_comm *comm, float *x, tune_result *r) {
 
 /* Only the first rank may have the variable. */
 static tutti_status is_named(tutti_comm *comm, int32_t *named) {
-  const char *text = getenv("TUTTI_AGGREGATOR");
-  *named = text && *text;
+  *named = tutti_setting("TUTTI_AGGREGATOR") != NULL;
   return tutti_allreduce(comm, named, named, 1, TUTTI_INT32, TUTTI_MAX);
 }
 

@@ -35,6 +35,12 @@ static void example_variables(tutti_comm *comm) {
   (void)comm;
 }
 
+static void example_setting(tutti_comm *comm) {
+  const char *files = tutti_setting("TUTTI_CONF"), *limit = tutti_setting("TUTTI_TIMEOUT");
+  printf("configuration: %s\ntimeout: %s\n", files ? files : "no file", limit ? limit : "none");
+  (void)comm;
+}
+
 static void example_comm_plan(tutti_comm *comm) {
   char name[TUTTI_PLAN_TEXT];
   double seconds = 0;
@@ -256,11 +262,12 @@ static void example_aggregator(tutti_comm *comm) {
 
 int main(void) {
   static void (*const examples[])(tutti_comm *) = {
-      example_algorithms, example_variables, example_comm_plan,    example_comm_explain,
-      example_comm_apart, example_schedule,  example_prices,       example_comm_prices,
-      example_profile,    example_measure,   example_wisdom,       example_job_report,
-      example_trace_mark, example_message,   example_message_init, example_buckets,
-      example_survive,    example_respawn,   example_interrupt,    example_aggregator,
+      example_algorithms,   example_variables,  example_setting,  example_comm_plan,
+      example_comm_explain, example_comm_apart, example_schedule, example_prices,
+      example_comm_prices,  example_profile,    example_measure,  example_wisdom,
+      example_job_report,   example_trace_mark, example_message,  example_message_init,
+      example_buckets,      example_survive,    example_respawn,  example_interrupt,
+      example_aggregator,
   };
   enum { EXAMPLES = sizeof examples / sizeof *examples };
   tutti_comm *comm;

@@ -258,9 +258,14 @@ TUTTI_API tutti_status tutti_comm_measure(tutti_comm *comm, tutti_coll coll, siz
 /* ------------------------------------------------------------- variables --- */
 
 /** The i-th environment variable that tutti knows, such as "TUTTI_ALGO"; NULL past the end. It
- *  belongs to *group; *example is a value, and *meaning says what it does; each pointer may be NULL. */
+ *  belongs to *group, which is empty for variables of launchers, tests and builds; *example is a value, and *meaning says what
+ *  it does; each pointer may be NULL. */
 TUTTI_API const char *tutti_variable(int i, const char **group, const char **example,
                                      const char **meaning);
+
+/** The value of an environment variable of tutti, or else the one in a configuration file; NULL: unset. For "TUTTI_CONF": the
+ *  files that were read, separated by ", "; unknown variables and wrong lines are then reported to the log, once. */
+TUTTI_API const char *tutti_setting(const char *name);
 
 /** The i-th line about what this machine supports ("wire shm: yes"), valid until the thread's next call; or NULL. */
 TUTTI_API const char *tutti_info(int i);

@@ -6,6 +6,7 @@
 #   make version NEW=0.2.0   sets the version in all files that contain it
 #   make check-package   builds and installs the tarball, the wheel and the packages in minimal Debian systems, and runs the
 #                        examples; as root
+#   make check-wheel     the wheel with PyPI's auditwheel and MPIs, and on two hosts in namespaces (as root)
 #   make check-abi       compares the library with that of the last tag (abidiff); a part of make check-all
 DIST     = $(BUILD)/dist
 dist:
@@ -17,9 +18,9 @@ OLDGLIBC = CPPFLAGS="-include tools/glibc_2_28.h" \
            LDFLAGS="-s -Wl,--no-as-needed -l:libdl.so.2 -l:libpthread.so.0 -Wl,--wrap=__libc_start_main"
 wheel:
 	@tools/deps.sh wheel
-	@$(MAKE) $(JOBS) --no-print-directory BUILD=build-wheel SAN= $(OLDGLIBC) old-glibc
+	@$(MAKE) $(JOBS) --no-print-directory BUILD=build-wheel SAN= TLS=yes $(OLDGLIBC) old-glibc
 	@$(PYTHON) tools/portable_wheel.py build-wheel $(DIST)
-old-glibc: $(BUILD)/libtutti.so $(BUILD)/tutti $(TCPLIB) $(CUDALIB)
+old-glibc: $(BUILD)/libtutti.so $(BUILD)/tutti $(TCPLIB) $(TLSLIB) $(CUDALIB) dropin
 $(BUILD)/tools/glibc_2_28_start.o: TTFLAGS = $(BASE)
 ifeq ($(BUILD),build-wheel)
 CLIOBJ  += $(BUILD)/tools/glibc_2_28_start.o
@@ -42,8 +43,10 @@ check-package: dist wheel recipes
 	@tests/package/build.sh $(DIST) $(DEB)
 	@tests/package/bare.sh $(DIST) $(DEB)
 	@tests/package/autopkg.sh $(DEB)
+check-wheel: wheel
+	@BUILD=$(BUILD) tests/run tests/package/wheel.sh
 check-abi: all
 	@tools/deps.sh abi
 	@$(RUN) tests/package/interface.sh
 	@BUILD=$(BUILD) tools/abi.sh
-.PHONY: dist wheel old-glibc deb recipes version check-package check-abi
+.PHONY: dist wheel old-glibc deb recipes version check-package check-wheel check-abi

@@ -9,7 +9,7 @@
 
 # ---- what the libraries of networks share: net/kit/*.c, and objects of libtutti that need libc alone ----
 KITOBJ  := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard net/kit/*.c)))
-KITNEEDS = $(patsubst %,$(BUILD)/src/%.o,meet/reach meet/listen core/status core/system)
+KITNEEDS = $(patsubst %,$(BUILD)/src/%.o,meet/reach meet/listen core/status core/system core/config_file core/file)
 KITFLAGS = $(BASE) -Inet/kit -Isrc/meet -Isrc/core
 $(BUILD)/net/kit/%.o: TTFLAGS = $(KITFLAGS)
 
@@ -53,7 +53,7 @@ $(BUILD)/libtutti_pmix.so: $(BUILD)/libtutti_pmix.so.$(VERSION)
 	$(Q)ln -sf $(<F) $(BUILD)/libtutti_pmix.so.$(SOMAJOR) && ln -sf $(<F) $@
 
 # ---- TLS with OpenSSL: a library that libtutti loads, which uses the table of src/meet/ and nothing else of tutti; built
-#      if OpenSSL 3 is installed ----
+#      if OpenSSL's headers are installed. It looks up OpenSSL 3 when it is used. ----
 SSL_HEADER ?= /usr/include/openssl/ssl.h
 HAS_TLS := $(call with,TLS,$(wildcard $(SSL_HEADER)),libssl-dev)
 TLSLIB   = $(if $(HAS_TLS),$(BUILD)/libtutti_tls.so)
@@ -61,10 +61,11 @@ $(BUILD)/tls/%.o: TTFLAGS = $(BASE) -Isrc/meet
 $(BUILD)/libtutti_tls.so.$(VERSION): $(BUILD)/tls/openssl.o
 	$(call say,LD,$@)
 	$(Q)$(CC) -shared -Wl,-soname,libtutti_tls.so.$(SOMAJOR) -Wl,--version-script=src/tutti.map -Wl,--no-undefined \
-	  $(SAN) $(LDFLAGS) $^ -lssl -lcrypto $(LDLIBS) -o $@
+	  $(SAN) $(LDFLAGS) $^ -ldl $(LDLIBS) -o $@
 $(BUILD)/libtutti_tls.so: $(BUILD)/libtutti_tls.so.$(VERSION)
 	$(Q)ln -sf $(<F) $(BUILD)/libtutti_tls.so.$(SOMAJOR) && ln -sf $(<F) $@
 tls: all $(TLSLIB)
+with-tls: $(TLSLIB)
 
 # ---- vectors on NVIDIA GPUs: a library that libtutti loads, from gpu/*.c, which include public headers only. It has no
 #      dependencies, because the driver's library is looked up at run time. ----
@@ -133,5 +134,5 @@ with-torch: $(C10DLIB)
 with-ucx: $(UCXLIB) $(PMIXLIB) $(TLSLIB)
 ucx: all with-ucx
 -include $(wildcard $(C10DOBJ)/*.d)
-.PHONY: ucx tcp tls gpu torch with-torch with-ucx demo-torch
+.PHONY: ucx tcp tls with-tls gpu torch with-torch with-ucx demo-torch
 -include $(wildcard $(BUILD)/net/kit/*.d $(BUILD)/ucx/*.d $(BUILD)/tcp/*.d $(BUILD)/pmix/*.d $(BUILD)/tls/*.d $(BUILD)/gpu/*.d)

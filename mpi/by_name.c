@@ -1,24 +1,37 @@
 /* by_name.c - tutti_comm_from_mpi, and the MPI's functions as the program itself would call them.
  *
- * Idea      A library for one MPI is linked with it. One for the standard ABI finds the MPI of its process (find.c).
+ * Idea      A library that is compiled with an MPI's own header is linked with this MPI. One that is compiled with
+ *           mpi/abi/mpi.h finds the MPI of its process (find.c).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <pthread.h>
 
 #include "net.h"
 
 #ifdef TUTTI_MPI_ABI
+#define LIBRARY "libmpi_abi.so"
+#elif defined OMPI_MAJOR_VERSION
+#define LIBRARY "libmpi.so.40"
+#else
+#define LIBRARY "libmpi.so.12"
+#endif
+
+#ifdef TUTTI_MPI_LATE
 
 static mpi_calls found;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void find_all(void) {
+  mpi_find_handles();
 #define FIND(name) *(void **)&found.name = mpi_find(RTLD_DEFAULT, "PMPI_" #name);
   MPI_CALLS(FIND)
 }
 
 const mpi_calls *mpi_by_name(void) {
   pthread_once(&once, find_all);
-  return found.Abi_get_version && found.Initialized ? &found : NULL;
+#ifdef TUTTI_MPI_ABI
+  if (!found.Abi_get_version) return NULL;
+#endif
+  return found.Initialized ? &found : NULL;
 }
 
 #else
@@ -38,6 +51,6 @@ tutti_status tutti_comm_from_mpi_of(const char *family, const void *mpi_comm, si
   if (mpi) return mpi_comm_from(mpi, family, mpi_comm, size, comm);
   if (comm) *comm = NULL;
   return tutti_net_refuse(TUTTI_ERR_ARG,
-                          "tutti_comm_from_mpi: this process has no MPI with the standard ABI "
-                          "(libmpi_abi.so)");
+                          "tutti_comm_from_mpi: this process has no MPI with the binary interface "
+                          "of " TUTTI_MPI_FAMILY " (" LIBRARY ")");
 }

@@ -14,6 +14,10 @@
 #else
 #define MPI_OWN_CALLS(X) X(Ibarrier) X(Test) X(Comm_get_attr)
 #endif
+/* Compiled with mpi/abi/mpi.h: not linked with an MPI. */
+#if defined TUTTI_MPI_ABI || defined TUTTI_FOR_OMPI || defined TUTTI_FOR_MPICH
+#define TUTTI_MPI_LATE
+#endif
 #ifdef TUTTI_MPI_ABI
 #define MPI_ABI_CALLS(X) X(Abi_get_version)
 #else
@@ -44,6 +48,8 @@ const mpi_calls *mpi_by_name(void);
 void *mpi_find(void *from, const char *name);
 /* An object of the program's MPI; a program that is linked with it may have the object in itself (a copy relocation). */
 void *mpi_find_object(const char *name);
+/* Look up Open MPI's predefined handles, in a library that is compiled with mpi/abi/as_ompi.h; others have none to look up. */
+void mpi_find_handles(void);
 /* Find that MPI, once; `caller`: an address in the program, for the case that there are several. 0: no MPI's library is
  * loaded. */
 int mpi_find_library(const void *caller);

@@ -173,4 +173,16 @@ void *mpi_find_object(const char *name) {
   return seen && !is_ours(mpi_family_at(seen)) ? seen : own_object;
 }
 
+#ifdef TUTTI_LATE_HANDLES
+#define H(name) void *late_##name;
+#include "abi/handles.def"
+#endif
+
+void mpi_find_handles(void) {
+#ifdef TUTTI_LATE_HANDLES
+#define H(name) late_##name = mpi_find_object(#name);
+#include "abi/handles.def"
+#endif
+}
+
 #endif

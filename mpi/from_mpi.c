@@ -18,6 +18,7 @@
 #include "net.h"
 #include "tutti_create.h"
 #include "tutti_mpi.h"
+#include "tutti_plan.h"
 
 static tutti_status refuse(tutti_status status, const char *format, const char *a, const char *b) {
   char sentence[400];
@@ -163,8 +164,8 @@ static tutti_status over_another(const mpi_calls *mpi, MPI_Comm own, const char 
 }
 
 const char *mpi_another_net(void) {
-  const char *name = getenv("TUTTI_NET");
-  return name && *name && strcmp(name, "mpi") != 0 ? name : NULL;
+  const char *name = tutti_setting("TUTTI_NET");
+  return name && strcmp(name, "mpi") != 0 ? name : NULL;
 }
 
 #ifdef TUTTI_MPI_SIMULATED

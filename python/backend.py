@@ -1,8 +1,8 @@
 """backend.py - the build backend that pip calls to package this tree (PEP 517, PEP 660). It uses the standard library only, so
 `pip install .` needs neither a network nor other packages.
 
-A wheel contains the Python package, the library, the libraries for MPIs and networks that are built, the command `tutti`, and
-PyTorch's backend. If that cannot be built for this Python, the wheel has a text with the reason instead. `make` builds the
+A wheel contains the Python package, the library, the drop-ins for MPI programs, the libraries for networks that are built, the
+command `tutti`, and PyTorch's backend. If that cannot be built for this Python, the wheel has a text with the reason instead. `make` builds the
 library; without a compiler, the library must exist. `make wheel` writes another wheel, for any Linux (tools/portable_wheel.py).
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -19,7 +19,7 @@ import sys
 import sysconfig
 import zipfile
 from pathlib import Path
-from typing import Any, Iterator, Optional
+from typing import Any, Iterator, Optional, Sequence
 
 import sources
 
@@ -30,7 +30,8 @@ VERSION = next(line.split('"')[1] for line in (HERE / "python/tutti/_lib.py").re
 MAJOR = VERSION.split(".", maxsplit=1)[0]
 INFO = f"tutti-{VERSION}.dist-info"
 DEBIANS = "/usr/include/torch/csrc/api/include/torch/version.h"
-LIBRARIES = ("tutti", "tutti_mpi_ompi", "tutti_mpi_mpich", "tutti_ucx", "tutti_tcp", "tutti_pmix", "tutti_tls", "tutti_cuda")
+LIBRARIES = ("tutti", "tutti_ucx", "tutti_tcp", "tutti_pmix", "tutti_tls", "tutti_cuda", "late/tutti_mpi_ompi", "late/tutti_mpi_mpich")
+DROPINS = ("tutti_pmpi_ompi", "tutti_pmpi_mpich", "tutti_pmpi_abi")
 RELEASE = dict(line.split("=", 1) for line in (HERE / "release.conf").read_text().splitlines() if line[:1].isupper())
 # Left out while release.conf has the placeholder address.
 ADDRESSES = "" if "example.org" in RELEASE["HOMEPAGE"] else (
@@ -94,7 +95,7 @@ def _run_make(*goals: str) -> int:
 def _make() -> None:
     library = BUILD / f"libtutti.so.{MAJOR}"
     if shutil.which("make") and (shutil.which("gcc") or shutil.which("cc")):
-        if _run_make("all"):
+        if _run_make("dropin", "with-tls"):
             raise SystemExit("tutti: make could not build the library; see above")
     elif not library.exists():
         raise SystemExit(f"tutti: there is no {library}, and neither make nor gcc to build it")
@@ -156,9 +157,9 @@ def _package() -> Iterator[tuple[str, Path]]:
             yield str(file.relative_to(HERE / "python")), file
 
 
-def _built(build: Path, libraries: tuple[str, ...]) -> Iterator[tuple[str, Path]]:
-    for name in libraries:
-        file = build / f"lib{name}.so.{MAJOR}"
+def _built(build: Path, libraries: Sequence[str]) -> Iterator[tuple[str, Path]]:
+    names = [build / Path(name).parent / f"lib{Path(name).name}.so.{MAJOR}" for name in libraries]
+    for file in [*names, *(build / f"lib{name}.so" for name in DROPINS)]:
         if file.exists():
             yield f"tutti/{file.name}", file
     yield "tutti/bin/tutti", build / "tutti"
@@ -200,7 +201,7 @@ def _about(tag: str) -> dict[str, str]:
             "WHEEL": f"Wheel-Version: 1.0\nGenerator: tutti\nRoot-Is-Purelib: false\nTag: {tag}\n"}
 
 
-def wheel_of(folder: str, machine: str, build: Path, libraries: tuple[str, ...], torch: Optional[Path], why: str) -> str:
+def wheel_of(folder: str, machine: str, build: Path, libraries: Sequence[str], torch: Optional[Path], why: str) -> str:
     """Write a wheel with the libraries in `build`, and return its name. `why`: the reason why PyTorch's backend is left out."""
     # A wheel with the backend is tagged for one version of Python, so pip's cache does not use it for another one.
     wheel = _Wheel(folder, machine, "cp{0}{1}-cp{0}{1}".format(*sys.version_info) if torch else "py3-none")

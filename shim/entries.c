@@ -15,6 +15,7 @@
 #include "async.h"
 #include "net.h"
 #include "serve.h"
+#include "tutti_plan.h"
 #include "uses.h"
 
 /* ---- collectives ---- */
@@ -55,18 +56,19 @@ static inline int ended(const answer *a, int code) {
   __typeof__(symbol) psymbol __attribute__((alias(TEXT(symbol))));
 
 #if EXTENDED
-#define ALSO_EXTENDED(name)                                                                \
-  __typeof__(PERSISTENT(name)) OTHER(name) __attribute__((alias(TEXT(PERSISTENT(name))))); \
-  __typeof__(PERSISTENT(name)) POTHER(name) __attribute__((alias(TEXT(PERSISTENT(name)))));
+#define ALSO_EXTENDED(name)                            \
+  __typeof__(MPI_##name##_init) MPIX_##name##_init     \
+      __attribute__((alias(TEXT(MPI_##name##_init)))); \
+  __typeof__(MPI_##name##_init) PMPIX_##name##_init __attribute__((alias(TEXT(MPI_##name##_init))));
 #else
 #define ALSO_EXTENDED(name)
 #endif
 
-#define PLAIN(name, lower, parameters, arguments)                                    \
-  SERVED(name, name, lower, arguments, parameters(int, int))                         \
-  STARTED(I##lower, I##lower, lower, arguments, parameters(int, int))                \
-  PREPARED(name, PERSISTENT(name), PPERSISTENT(name), name##_init, lower, arguments, \
-           parameters(int, int))                                                     \
+#define PLAIN(name, lower, parameters, arguments)                                      \
+  SERVED(name, name, lower, arguments, parameters(int, int))                           \
+  STARTED(I##lower, I##lower, lower, arguments, parameters(int, int))                  \
+  PREPARED(name, MPI_##name##_init, PMPI_##name##_init, name##_init, lower, arguments, \
+           parameters(int, int))                                                       \
   ALSO_EXTENDED(name)
 #if HAS_LARGE
 #define X(name, lower, parameters, arguments)                                                \
@@ -166,7 +168,7 @@ static int begin(int code) {
 /* A program may call its MPI without this library. */
 __attribute__((destructor)) static void name_unseen(void) {
   int (*initialized)(int *), is = 0;
-  if (!getenv("TUTTI_REPORT") || atomic_load(&next_filled)) return;
+  if (atomic_load(&next_filled) || !tutti_setting("TUTTI_REPORT")) return;
   *(void **)&initialized = mpi_find(RTLD_NEXT, "PMPI_Initialized");
   if (initialized && !initialized(&is) && is)
     report_nothing(

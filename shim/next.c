@@ -7,11 +7,6 @@
 next_calls next_table;
 atomic_int next_filled;
 
-#ifdef SHIM_LATE_H
-#define H(name) void *late_##name;
-#include "handles.def"
-#endif
-
 #define FIND(member, name) *(void **)&next_table.member = mpi_find(RTLD_NEXT, TEXT(name));
 
 /* Duplicate without the program's attributes, whose copy functions would be called. */
@@ -20,10 +15,7 @@ static int duplicate(MPI_Comm comm, MPI_Comm *out) {
 }
 
 static void fill(void) {
-#ifdef SHIM_LATE_H
-#define H(name) late_##name = mpi_find_object(#name);
-#include "handles.def"
-#endif
+  mpi_find_handles();
 #define N(name) FIND(net.name, PMPI_##name)
   MPI_CALLS(N)
 #undef N

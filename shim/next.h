@@ -11,24 +11,11 @@
 
 #include "calls.h"
 
-/* Persistent collectives have the names of MPI 4; in Open MPI 4.1 those of an extension, and its header only these. The header of
- * Open MPI 5 is without them. */
+/* Persistent collectives have the names of MPI 4; in Open MPI 4.1 those of an extension. */
 #ifdef OMPI_MAJOR_VERSION
-#include <mpi-ext.h>
 #define EXTENDED 1
 #else
 #define EXTENDED 0
-#endif
-#if EXTENDED && OMPI_MAJOR_VERSION < 5
-#define PERSISTENT(name)  MPIX_##name##_init
-#define OTHER(name)       MPI_##name##_init
-#define POTHER(name)      PMPI_##name##_init
-#define PPERSISTENT(name) PMPIX_##name##_init
-#else
-#define PERSISTENT(name)  MPI_##name##_init
-#define OTHER(name)       MPIX_##name##_init
-#define POTHER(name)      PMPIX_##name##_init
-#define PPERSISTENT(name) PMPI_##name##_init
 #endif
 #if MPI_VERSION >= 4
 #define HAS_LARGE 1
@@ -54,8 +41,7 @@ typedef struct next_calls {
   mpi_calls net; /* the calls of tutti's network over MPI */
 #define N(name) __typeof__(&PMPI_##name) name;
   NEXT_OTHERS(N)
-#define PLAIN(name, lower, parameters, arguments) \
-  N(name) N(I##lower) __typeof__(&PPERSISTENT(name)) name##_init;
+#define PLAIN(name, lower, parameters, arguments) N(name) N(I##lower) N(name##_init)
 #if HAS_LARGE
 #define X(name, lower, parameters, arguments) \
   PLAIN(name, lower, parameters, arguments) N(name##_c) N(I##lower##_c) N(name##_init_c)

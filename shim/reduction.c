@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tutti_plan.h"
+
 /* The classes of types that an op of MPI's takes (MPI-3.1, 5.9.2). */
 enum {
   ORDERED =
@@ -100,7 +102,7 @@ static bool is_taken(const named_type *type) {
 void reduction_begin(void) {
 #define O(name, set) ops[nops++] = (named_op){MPI_##name, TUTTI_##name, set};
   OPS(O)
-  const char *contract = getenv("TUTTI_CONTRACT");
+  const char *contract = tutti_setting("TUTTI_CONTRACT");
   exact = contract && strcmp(contract, "exact") == 0;
   if (tutti_op_create(in_order, NULL, 0, &by_mpi[0])) by_mpi[0] = TUTTI_OP_COUNT;
   if (tutti_op_create(in_any_order, NULL, 1, &by_mpi[1])) by_mpi[1] = TUTTI_OP_COUNT;

@@ -68,7 +68,7 @@ static const char *const whys[SHIM_WHY_COUNT] = {
 
 /* The value of TUTTI_REPORT; NULL: no report was requested. */
 static const char *wish(void) {
-  const char *value = getenv("TUTTI_REPORT");
+  const char *value = tutti_setting("TUTTI_REPORT");
   return value && *value && strcmp(value, "0") != 0 ? value : NULL;
 }
 

@@ -18,6 +18,7 @@
 #include "net.h"
 #include "request_lanes.h"
 #include "tutti_mpi.h"
+#include "tutti_plan.h"
 
 typedef struct place {
   _Atomic uintptr_t key;
@@ -285,7 +286,7 @@ static void to_stderr(void *unused, int level, const char *line) {
 }
 
 int state_begin(void) {
-  const char *wanted = getenv("TUTTI_DROPIN"), *explain = getenv("TUTTI_EXPLAIN");
+  const char *wanted = tutti_setting("TUTTI_DROPIN"), *explain = tutti_setting("TUTTI_EXPLAIN");
   int rank = 0;
   if (mpi_two()) fprintf(stderr, "tutti: %s\n", mpi_two());
   if (!is_ours()) {
@@ -325,7 +326,7 @@ static shim_why serve_whole(bool wanted) {
 
 void state_world(void) {
   const bool wanted = on;
-  const char *word = getenv("TUTTI_DROPIN");
+  const char *word = tutti_setting("TUTTI_DROPIN");
   on = 1;
   whole = meet(MPI_COMM_WORLD);
   if (whole && whole->why == WHY_SERVED) {

@@ -9,12 +9,11 @@
  * Source     RFC 8446; SSL_CTX_set_psk_use_session_callback(3), SSL_CTX_set_psk_find_session_callback(3).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
-#include <openssl/err.h>
-#include <openssl/ssl.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/socket.h>
 
+#include "late_ssl.h"
 #include "tls_table.h"
 
 enum { RECORD = 16 << 10, BULK = 4 * (RECORD + 64) };
@@ -36,6 +35,7 @@ typedef struct end {
 } end;
 
 static SSL_CTX *context; /* of all ends; NULL: OpenSSL cannot be set up */
+static char about[300];  /* OpenSSL's version, or why there is no context */
 static BIO_METHOD *socket_method;
 
 /* ---- bytes: sockets without SIGPIPE ---- */
@@ -262,6 +262,8 @@ static int make_bulk(void *self) {
 /* ---- the library ---- */
 
 static void set_up(void) {
+  if (!find_ssl(about, sizeof about)) return;
+  snprintf(about, sizeof about, "OpenSSL cannot be set up");
   socket_method = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "tutti socket");
   SSL_CTX *c = SSL_CTX_new(TLS_method());
   if (!socket_method || !c || !SSL_CTX_set_min_proto_version(c, TLS1_3_VERSION) ||
@@ -277,6 +279,7 @@ static void set_up(void) {
   SSL_CTX_set_num_tickets(c, 0);
   SSL_CTX_set_psk_use_session_callback(c, use_secret);
   SSL_CTX_set_psk_find_session_callback(c, find_secret);
+  snprintf(about, sizeof about, "%s", OpenSSL_version(OPENSSL_VERSION));
   context = c;
 }
 
@@ -285,7 +288,7 @@ __attribute__((visibility("default"))) const tt_tls *tutti_tls_of(void);
 const tt_tls *tutti_tls_of(void) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   static const tt_tls table = {.size = sizeof table,
-                               .name = OPENSSL_VERSION_TEXT,
+                               .name = about,
                                .call = call_end,
                                .serve = serve_end,
                                .greet = shake_hands,
@@ -295,6 +298,7 @@ const tt_tls *tutti_tls_of(void) {
                                .bulk = make_bulk,
                                .flush = flush_out,
                                .drop = drop_end};
+  static const tt_tls none = {.size = sizeof none, .name = about};
   pthread_once(&once, set_up);
-  return context ? &table : NULL;
+  return context ? &table : &none;
 }

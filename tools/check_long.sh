@@ -31,6 +31,7 @@ check-dropin PEERS=pip
 check-slurm
 check-site
 check-package
+check-wheel
 bars
 EOG
 }

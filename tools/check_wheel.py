@@ -4,7 +4,7 @@ if there is one.
 
 Usage      tools/check_wheel.py FILE.whl
 Idea       auditwheel's rules for manylinux_2_N, checked with objdump: every library and program needs only libraries of glibc
-           and gcc, in versions up to N; it has no path of this machine, and no executable stack. In addition, RECORD must have
+           and gcc, in versions up to N, and of the wheel; it has no path of this machine, and no executable stack. In addition, RECORD must have
            the size and the hash of every file.
 Source     PEP 600, PEP 427; auditwheel's manylinux-policy.json.
 SPDX-License-Identifier: BSD-3-Clause"""
@@ -26,11 +26,11 @@ def number(text):
     return tuple(int(part) for part in text.split("."))
 
 
-def faults_of_file(name, path, glibc):
+def faults_of_file(name, path, glibc, own):
     """The faults of an ELF file."""
     text = subprocess.run(["objdump", "-p", path], capture_output=True, text=True, check=True).stdout
     for library in re.findall(r"^ +NEEDED +(\S+)", text, re.M):
-        if not ALLOWED.match(library):
+        if library not in own and not ALLOWED.match(library):
             yield f"{name} needs {library}"
     for place in re.findall(r"^ +(?:RPATH|RUNPATH) +(\S+)", text, re.M):
         if not place.startswith("$ORIGIN"):
@@ -67,9 +67,10 @@ def faults(file):
     glibc = (int(tag.group(1)), int(tag.group(2)))
     with zipfile.ZipFile(file) as wheel, tempfile.TemporaryDirectory() as folder:
         found = list(faults_of_record(wheel))
+        own = {Path(name).name for name in wheel.namelist()}
         for name in wheel.namelist():
             if wheel.read(name)[:4] == b"\x7fELF":
-                found += faults_of_file(name, wheel.extract(name, Path(folder)), glibc)
+                found += faults_of_file(name, wheel.extract(name, Path(folder)), glibc, own)
     return found
 
 

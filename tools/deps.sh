@@ -31,7 +31,7 @@ packages() {
     arm) echo "gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user" ;;
     site) echo "python3 mkdocs mkdocs-material python3-pymdownx doxygen" ;;
     browser) echo "chromium chromium-driver" ;;
-    wheel) echo "gcc libc6-dev make binutils python3" ;;
+    wheel) echo "gcc libc6-dev make binutils python3 libssl-dev" ;;
     package) echo "build-essential debhelper dh-python dpkg-dev lintian libcmocka-dev libmpich-dev mpich libopenmpi-dev openmpi-bin libpmix-dev libucx-dev libssl-dev pkg-config g++ python3-dev python3-torch libtorch-dev pybind11-dev" ;;
     bare) echo "mmdebstrap util-linux autopkgtest dpkg-dev" ;;
     abi) echo "abigail-tools git" ;;

@@ -23,6 +23,7 @@ enum { OLD_GLIBC_STAT = 0 };
 #endif
 #define OLD_VERSION(name) __asm__(".symver " #name "," #name "@" OLD_GLIBC)
 OLD_VERSION(dladdr);
+OLD_VERSION(dlclose);
 OLD_VERSION(dlerror);
 OLD_VERSION(dlopen);
 OLD_VERSION(dlsym);
@@ -33,6 +34,7 @@ OLD_VERSION(pthread_create);
 OLD_VERSION(pthread_detach);
 OLD_VERSION(pthread_join);
 OLD_VERSION(pthread_mutex_trylock);
+OLD_VERSION(pthread_once);
 OLD_VERSION(pthread_sigmask);
 __asm__(".symver pthread_timedjoin_np,pthread_timedjoin_np@" OLD_GLIBC_TIMED);
 
@@ -52,6 +54,7 @@ static inline const char *old_sigabbrev(int signal) {
       "TTOU", "URG",  "XCPU", "XFSZ", "VTALRM", "PROF", "WINCH", "POLL", "PWR", "SYS"};
   return signal > 0 && signal < (int)(sizeof names / sizeof *names) ? names[signal] : NULL;
 }
+#define __libc_single_threaded no_single_threaded /* a weak reference, so it is NULL */
 #define sigabbrev_np old_sigabbrev
 #define strerrordesc_np strerror
 #endif

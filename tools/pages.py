@@ -45,13 +45,15 @@ def variables(say):
     lines, group, text = [], "", say(["help", "variables"])
     for block in text.split("\n\n")[1:]:
         if not block.startswith(" "):
-            lines += ["## " + block.strip(), ""]
+            title, *warning = block.strip().split("\n")
+            lines += ["## " + title, ""] + [line for text in warning for line in (text, "")]
             continue
         first, *rest = block.split("\n")
         name = first.strip().split("=")[0]
         meaning = linked(" ".join(x.strip() for x in rest).strip(), "reference")
         meaning = re.sub(r"(?<![\w`'/])('[^' ]+(?: [^' ]+:[^' ]+)*'|TUTTI_[A-Z_]+|/etc/tutti/profile|~/[./\w]+)", r"`\1`", meaning)
-        lines += ["### " + name, "", "`%s`" % first.strip(), "", meaning, ""]
+        about, meaning = re.match(r"(Type: .*?\. Default: .*?\. Scope: .*?\.) (.*)", meaning, re.S).groups()
+        lines += ["### " + name, "", "`%s`" % first.strip(), "", about, "", meaning, ""]
     return "\n".join(lines)
 
 

@@ -16,7 +16,7 @@
 #include "ucx.h"
 
 const char *ucx_rail_device(int rail, int *length) {
-  const char *at = getenv("TUTTI_RAILS");
+  const char *at = tt_env("TUTTI_RAILS");
   for (int r = 0; at && *at; r++) {
     *length = (int)strcspn(at, ",");
     if (r == rail) return at;

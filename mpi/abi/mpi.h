@@ -3,6 +3,7 @@
  * Idea       MPI 5.0 fixes what a binary sees of an MPI: the sizes of its types, the values of its constants, and
  *            handles that are pointers to incomplete structs, with small fixed values for the predefined ones. A library
  *            that is compiled with this header works with every MPI that has the ABI, so it is built without any MPI.
+ * Others     TUTTI_FOR_OMPI and TUTTI_FOR_MPICH select the interface of Open MPI or MPICH instead (as_ompi.h, as_mpich.h).
  * Use        tutti's own build only. Programs are compiled with the mpi.h of their MPI.
  * Invariant  tests/unit/test_mpi_abi.c checks sizes, collisions, and the sizes that the handles of types encode.
  * Source     MPI: A Message-Passing Interface Standard, Version 5.0, 2025: the chapter on the application binary
@@ -12,6 +13,12 @@
 #define TUTTI_MPI_ABI_MPI_H
 
 #include <stdint.h>
+
+#if defined TUTTI_FOR_OMPI
+#include "as_ompi.h"
+#elif defined TUTTI_FOR_MPICH
+#include "as_mpich.h"
+#else
 
 #define MPI_VERSION        5
 #define MPI_SUBVERSION     0
@@ -199,6 +206,10 @@ enum { MPI_TAG_UB = 501 };
 #define MPI_STATUSES_IGNORE ((MPI_Status *)0)
 #define MPI_UNWEIGHTED      ((int *)10)
 
+#define MPI_COMM_NULL_COPY_FN ((MPI_Comm_copy_attr_function *)0)
+
+#endif
+
 /* ---- functions that a program passes ---- */
 
 typedef void(MPI_User_function)(void *in, void *inout, int *n, MPI_Datatype *type);
@@ -209,7 +220,6 @@ typedef int(MPI_Comm_copy_attr_function)(MPI_Comm comm, int key, void *extra, vo
                                          int *flag);
 typedef int(MPI_Comm_delete_attr_function)(MPI_Comm comm, int key, void *value, void *extra);
 typedef void(MPI_Comm_errhandler_function)(MPI_Comm *comm, int *error, ...);
-#define MPI_COMM_NULL_COPY_FN ((MPI_Comm_copy_attr_function *)0)
 
 /* ---- functions: each as MPI_ and as PMPI_ ---- */
 

@@ -32,7 +32,7 @@ _said = callback(ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_
 
 def _listen() -> None:
     lib.tutti_log_set(_said, None)
-    if os.environ.get("TUTTI_EXPLAIN", "0") not in ("", "0") and not _log.handlers:
+    if lib.tutti_setting(b"TUTTI_EXPLAIN") not in (None, b"0") and not _log.handlers:
         _log.addHandler(logging.StreamHandler())
         _log.setLevel(logging.INFO)
         _log.propagate = False

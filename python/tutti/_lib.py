@@ -1,7 +1,7 @@
 """The shared library: where it is found, and the signatures of its functions.
 
-Search order: the file that TUTTI_LIBRARY names; the folder of this package; the build folder of the source
-tree that contains the package; the lib folder of the prefix under which the package is installed; the
+Search order: the file that TUTTI_LIBRARY names, or the one in the folder that it names; the folder of this package; the build
+folder of the source tree that contains the package; the lib folder of the prefix under which the package is installed; the
 system's library path. `CDLL` releases the GIL during every call.
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -24,7 +24,7 @@ _HERE = Path(__file__).resolve().parent
 _LETTERS = {"p": c_void_p, "n": c_size_t, "i": c_int, "s": c_char_p, "d": c_double,
             "u": c_uint64, "l": c_long, "-": None}
 _FUNCTIONS = {
-    "error": ":s", "version": "ppp:s", "log_set": "pp:-", "info": "i:s", "finalize": "",
+    "error": ":s", "version": "ppp:s", "log_set": "pp:-", "setting": "s:s", "info": "i:s", "finalize": "",
     "type_size": "i:n", "type_name": "i:s", "type_has_op": "ii", "op_name": "i:s",
     "op_create": "ppip", "op_create_scaled": "dp", "op_free": "i", "reduce_local": "pppnii",
     "comm_from_env": "p", "comm_from_threads": "ip", "comm_split": "piip", "comm_dup": "pp",
@@ -56,6 +56,8 @@ def _places() -> Iterator[Path]:
 
 def _load() -> tuple[ctypes.CDLL, Optional[Path]]:
     named = os.environ.get("TUTTI_LIBRARY")
+    if named and Path(named).is_dir():
+        named = str(Path(named) / _SONAME)
     places = [Path(named)] if named else [p for p in _places() if p.exists()]
     if not places:
         try:

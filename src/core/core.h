@@ -55,7 +55,8 @@ tutti_status tt_args_given(const char *function, const char *one, const void *fi
  * this value of that name is new and the log takes warnings; false after TT_WARNINGS of them. */
 bool tt_news(const char *name, const char *value);
 
-/* The current value of an environment variable; NULL if unset or empty. */
+/* The current value of an environment variable; NULL if unset or empty. If a TUTTI_ variable is not in the environment: the
+ * value in a configuration file. */
 const char *tt_env(const char *name);
 /* An integer in [lo, hi] from the environment; `otherwise` if unset, or invalid, which is reported
  * once. */
@@ -70,7 +71,24 @@ double tt_env_seconds(const char *name);
  * it is another word, which is reported. */
 int tt_env_word(const char *name, const char *const *words);
 
-/* Reports each variable TUTTI_... of the environment that variables.def does not have, once. */
+/* A line of a configuration file (config_file.c). Without a name it is wrong, and the value is the reason; line 0: the file. */
+typedef struct tt_config_line {
+  const char *file;
+  int line;
+  const char *name, *value;
+} tt_config_line;
+/* Takes a text apart, which it changes. Returns the number of lines that are neither empty nor a comment, at most `most`. */
+int tt_config_parse(const char *file, char *text, tt_config_line *to, int most);
+/* All lines of the files of this process; the last line with a name wins. */
+const tt_config_line *tt_config_lines(int *n);
+/* The files that were read, separated by ", "; NULL: none. */
+const char *tt_config_files(void);
+/* The value of a variable in the files; NULL: it is in no file, or may not be there. */
+const char *tt_config_value(const char *name);
+/* May a file set this variable? */
+bool tt_config_takes(const char *name);
+
+/* Reports, once, each variable TUTTI_... of the environment or of a file that variables.def does not have, and wrong lines. */
 void tt_variables_check(void);
 
 /* Parse a size: 9KB, 64k, 1.5MiB, 4096; k is 1024 with and without an i. Returns the end of the

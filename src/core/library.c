@@ -8,17 +8,21 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core.h"
 
-/* The folder of the file that contains this code. */
+/* The folder of the file that contains this code. A program may have been started by its name alone. */
 static void folder_here(char *folder, size_t size) {
   Dl_info info;
-  folder[0] = 0;
-  if (dladdr((void *)(uintptr_t)folder_here, &info) && info.dli_fname &&
-      strchr(info.dli_fname, '/'))
-    snprintf(folder, size, "%.*s", (int)(strrchr(info.dli_fname, '/') - info.dli_fname + 1),
-             info.dli_fname);
+  if (!dladdr((void *)(uintptr_t)folder_here, &info) || !info.dli_fname) info.dli_fname = "";
+  snprintf(folder, size, "%s", info.dli_fname);
+  if (!strchr(folder, '/')) {
+    const ssize_t n = readlink("/proc/self/exe", folder, size - 1);
+    folder[n > 0 ? n : 0] = 0;
+  }
+  char *slash = strrchr(folder, '/');
+  folder[slash ? slash - folder + 1 : 0] = 0;
 }
 
 void *tt_library_load(const char *of) {

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
@@ -22,6 +23,7 @@ uint64_t tt_clock_us(clockid_t clock) {
 
 const char *tt_env(const char *name) {
   const char *value = getenv(name);
+  if (!value && strncmp(name, "TUTTI_", 6) == 0) value = tt_config_value(name);
   return value && *value ? value : NULL;
 }
 

@@ -11,16 +11,21 @@
 
 extern char **environ;
 
-static const char plans[] = "Which plan runs", logs[] = "Log and trace", waits[] = "Waiting",
-                  places[] = "Where ranks are, and how they meet",
-                  mpi[] = "MPI programs under tutti mpi", python[] = "Python and PyTorch",
-                  launcher[] = "Set by launchers, not by you", others[] = "Not read by tutti",
-                  tests[] = "Tests";
+static const char
+    plans[] = "Which plan runs",
+    logs[] = "Log and trace", waits[] = "Waiting",
+    places[] = "Where ranks are, and how they connect", mpi[] = "MPI programs under tutti mpi",
+    python[] = "Python and PyTorch", files[] = "Configuration files",
+    debug[] = "For debugging\nAny version may change these variables. Some make tutti slower.",
+    hidden[] = "";
 
 static const struct {
   const char *name, *group, *example, *meaning;
 } variables[] = {
-#define TT_VARIABLE(name, group, example, meaning) {"TUTTI_" #name, group, example, meaning},
+#define TT_VARIABLE(name, group, in_file, type, otherwise, scope, example, meaning) \
+  {"TUTTI_" #name, group, example,                                                  \
+   "Type: " type ". Default: " otherwise ". Scope: " scope ".\n" meaning},
+#define TT_HIDDEN(name, example, meaning) {"TUTTI_" #name, hidden, example, meaning},
 #include "variables.def"
 };
 enum { VARIABLES = sizeof variables / sizeof *variables, LONGEST = 40 };
@@ -59,23 +64,46 @@ static const char *nearest_variable(const char *name, size_t n, bool *known) {
   for (int i = 0; i < VARIABLES && !*known; i++) {
     const size_t off = edits(name, n, variables[i].name);
     *known = off == 0;
-    if (off >= least || variables[i].group == tests || variables[i].group == launcher) continue;
+    if (off >= least || variables[i].group == hidden) continue;
     least = off;
     best = variables[i].name;
   }
   return best;
 }
 
+/* Reports a name of n letters that tutti does not know; `place` is the line of a file, or empty. Returns whether it is known. */
+static bool is_known(const char *place, const char *text, size_t n) {
+  bool known;
+  char name[80];
+  const char *near = nearest_variable(text, n, &known);
+  snprintf(name, sizeof name, "%.*s", (int)tt_min(n, sizeof name - 1), text);
+  if (!known && tt_news(name, *place ? place : "unknown"))
+    tt_log(0, "%s%s is not a variable of tutti and has no effect%s%s%s (`tutti help variables`)",
+           place, name, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+  return known;
+}
+
+static void check_config_line(const tt_config_line *l) {
+  char place[300], number[16] = "";
+  if (l->line) snprintf(number, sizeof number, ":%d", l->line);
+  snprintf(place, sizeof place, "%.260s%s: ", l->file, number);
+  if (!l->name && tt_news(place, l->value))
+    tt_log(0, "%s%s; ignored", place, l->value);
+  if (l->name && is_known(place, l->name, strlen(l->name)) && !tt_config_takes(l->name) &&
+      tt_news(place, l->name))
+    tt_log(0, "%s%s has no effect in a file; set it in the environment", place, l->name);
+}
+
 void tt_variables_check(void) {
-  for (char **entry = environ; entry && *entry; entry++) {
-    const size_t n = strcspn(*entry, "=");
-    bool known;
-    char name[80];
-    if (strncmp(*entry, "TUTTI_", 6) != 0) continue;
-    const char *near = nearest_variable(*entry, n, &known);
-    snprintf(name, sizeof name, "%.*s", (int)tt_min(n, sizeof name - 1), *entry);
-    if (known || !tt_news(name, "unknown")) continue;
-    tt_log(0, "%s is not a variable of tutti and has no effect%s%s%s (`tutti help variables`)", name,
-           near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
-  }
+  int n;
+  const tt_config_line *lines = tt_config_lines(&n);
+  for (int i = 0; i < n; i++) check_config_line(&lines[i]);
+  for (char **entry = environ; entry && *entry; entry++)
+    if (strncmp(*entry, "TUTTI_", 6) == 0) is_known("", *entry, strcspn(*entry, "="));
+}
+
+const char *tutti_setting(const char *name) {
+  if (!name || strcmp(name, "TUTTI_CONF") != 0) return name ? tt_env(name) : NULL;
+  tt_variables_check();
+  return tt_config_files();
 }

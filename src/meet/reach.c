@@ -15,9 +15,10 @@
 #include <net/if.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+
+#include "core.h"
 
 typedef struct sockaddr_in6 v6;
 typedef struct sockaddr_in v4;
@@ -92,9 +93,10 @@ bool tt_reach_named(const struct ifaddrs *a, const char *name) {
 
 /* The link of an address of this host, if others may be looked for there; or 0. */
 static unsigned usable_link(const struct ifaddrs *a) {
-  const char *only = getenv("TUTTI_INTERFACE");
+  const char *only = tt_env("TUTTI_INTERFACE");
   const tt_reach_kind reach = tt_reach_of(a);
-  const bool asked = only && *only ? reach <= TT_REACH_LINK && tt_reach_named(a, only) : reach == TT_REACH_LINK;
+  const bool asked =
+      only ? reach <= TT_REACH_LINK && tt_reach_named(a, only) : reach == TT_REACH_LINK;
   return asked ? if_nametoindex(a->ifa_name) : 0;
 }
 

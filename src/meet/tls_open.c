@@ -18,9 +18,9 @@ tutti_status tt_tls_load(const tt_tls **tls) {
   void *symbol = dlsym(library, TT_TLS_OF);
   memcpy(&of, &symbol, sizeof of);
   const tt_tls *table = of ? of() : NULL;
-  if (of && !table) return tt_fail(TUTTI_ERR_SYSTEM, "TLS: OpenSSL cannot be set up");
   if (!table || table->size != sizeof *table)
     return tt_fail(TUTTI_ERR_SYSTEM, "libtutti_tls.so belongs to another version of tutti");
+  if (!table->call) return tt_fail(TUTTI_ERR_SYSTEM, "TLS: %.280s", table->name);
   *tls = table;
   return TUTTI_OK;
 }

@@ -44,7 +44,7 @@ typedef struct tt_tls {
   void (*drop)(void *end);
 } tt_tls;
 
-/* The library exports `const tt_tls *tutti_tls_of(void)`; NULL: its TLS cannot be set up. */
+/* The library exports `const tt_tls *tutti_tls_of(void)`. If TLS cannot be used, all functions are NULL, and `name` is the reason. */
 #define TT_TLS_OF "tutti_tls_of"
 
 #endif

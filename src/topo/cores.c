@@ -74,7 +74,7 @@ size_t tt_cache_l2(void) {
 
 uint64_t tt_kernel_id(void) {
   char text[64] = "";
-  const char *said = getenv("TUTTI_KERNEL");
+  const char *said = tt_env("TUTTI_KERNEL");
   if (said) return tt_mix_text(2, said);
   if (!tt_line_of("/proc/sys/kernel/random/boot_id", text, sizeof text)) text[0] = 0;
   return tt_mix_text(1, text);

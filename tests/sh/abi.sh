@@ -32,6 +32,51 @@ else
 fi
 n=3
 
+# The interfaces of Open MPI and MPICH, from which the drop-ins are built, against an installed mpi.h: sizes, values, the names
+# of predefined handles, and all prototypes.
+values() { # values HEADER: a program that prints what the header defines
+  cat <<'EOC'
+#include <mpi.h>
+#include <stddef.h>
+#include <stdio.h>
+#undef OMPI_PREDEFINED_GLOBAL
+#define OMPI_PREDEFINED_GLOBAL(type, global) #global
+#undef LATE
+#define LATE OMPI_PREDEFINED_GLOBAL
+static void show(const char *name, int is_text, const void *text, long number) {
+  if (is_text) printf("%s %s\n", name, (const char *)text);
+  else printf("%s %ld\n", name, number);
+}
+#define SHOW(x) show(#x, _Generic((x), char *: 1, default: 0), (const void *)(size_t)(x), (long)(x));
+int main(void) {
+EOC
+  sed -nE 's/^#define (MPI_[A-Z0-9_]+) .*/\1/p; s/^  (MPI_[A-Z0-9_]+) =.*/\1/p; /^enum \{ .*\};/{s/enum|[{};]//g; s/ = [^,]*//g; s/[ ,]+/\n/g; p}' "$1" |
+    grep -E '^MPI_' | grep -vxE 'MPI_(VERSION|SUBVERSION|ERRORS_ABORT)' | sed 's/.*/SHOW(&)/'
+  for f in MPI_SOURCE MPI_TAG MPI_ERROR; do echo "SHOW(offsetof(MPI_Status, $f))"; done
+  for f in Aint Offset Count Comm Datatype Errhandler Group Info Op Request Win Status; do echo "SHOW(sizeof(MPI_$f))"; done
+  echo 'return 0; }'
+}
+same_interface() { # same_interface FAMILY COMPILER
+  local own=mpi/abi/as_$1.h
+  values "$own" >"$work/values.c"
+  { echo '#include <mpi.h>' && echo '#define TUTTI_DECLARE(result, name, ...) result MPI_##name(__VA_ARGS__);' &&
+    echo "#include \"$PWD/mpi/abi/functions.def\""; } >"$work/declared.c"
+  "$2" -w "$work/values.c" -o "$work/values_theirs" 2>"$work/err" && "$work/values_theirs" >"$work/theirs" &&
+    ${CC:-gcc} -w -Impi/abi "-DTUTTI_FOR_${1^^}" -c "$work/values.c" -o "$work/values.o" 2>"$work/err" &&
+    ${CC:-gcc} "$work/values.o" -o "$work/values_ours" 2>"$work/err" && "$work/values_ours" >"$work/out" &&
+    [ "$(wc -l <"$work/out")" -gt 100 ] && diff "$work/theirs" "$work/out" >"$work/err" &&
+    "$2" -fsyntax-only "$work/declared.c" 2>"$work/err"
+}
+for family in ompi mpich; do
+  compiler=mpicc.${family/ompi/openmpi}
+  if command -v "$compiler" >/dev/null; then
+    ok "mpi/abi/as_$family.h agrees with $compiler's mpi.h" same_interface $family "$compiler"
+  else
+    skip "mpi/abi/as_$family.h" "there is no $compiler"
+  fi
+done
+n=$((n + 2))
+
 if ! has_starter abi || [ ! -x "$BUILD/tests/abi/drop_ops" ]; then
   skip "programs of the standard ABI" "MPICH is not installed, or the tests were built without it" 44
   ok "no process is left" gone

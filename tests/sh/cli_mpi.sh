@@ -2,7 +2,7 @@
 # launcher, or reports an error. Needs no MPI: the launchers here print their arguments.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
-unset TUTTI_REPORT TUTTI_DROPIN TUTTI_LIB LD_PRELOAD
+unset TUTTI_REPORT TUTTI_DROPIN TUTTI_LIBRARY TUTTI_LIB LD_PRELOAD
 mkdir "$work/bin" "$work/lib" "$work/with blank"
 for f in ompi mpich abi; do cp "$BUILD/libtutti.so" "$work/lib/libtutti_pmpi_$f.so"; done
 cp "$BUILD/libtutti.so" "$work/with blank/libtutti_pmpi_ompi.so"
@@ -18,7 +18,7 @@ fake mpiexec.intel "Intel(R) MPI Library for Linux* OS, Version 2021.18 Build 20
 fake mpiexec.ps "mpiexec 5.1.62-2"
 fake mpirun.else "something else 1.0"
 fake srun "slurm 22.05"
-export PATH=$work/bin:$PATH TUTTI_LIB=$work/lib
+export PATH=$work/bin:$PATH TUTTI_LIBRARY=$work/lib
 
 # told LINES: the launcher got these arguments, one after another.
 told() { printf '%s\n' "$@" | diff - "$work/out" >"$work/err"; }
@@ -78,8 +78,16 @@ ok "--family abi, with a launcher that tutti does not know" all 'status 5' \
 LD_PRELOAD=$BUILD/libtutti.so job mpi mpirun ./a
 ok "earlier preloads stay, and stay first" all 'status 5' \
   'told -x "LD_PRELOAD=$BUILD/libtutti.so:$lib/libtutti_pmpi_ompi.so" ./a "LD_PRELOAD is $BUILD/libtutti.so"'
-TUTTI_LIB=$lib/libtutti_pmpi_mpich.so job mpi mpirun ./a
-ok "TUTTI_LIB may be the file" all 'status 5' 'told -x "LD_PRELOAD=$lib/libtutti_pmpi_mpich.so" ./a "LD_PRELOAD is unset"'
+TUTTI_LIBRARY=$lib/libtutti_pmpi_mpich.so job mpi mpirun ./a
+ok "TUTTI_LIBRARY may be the file" all 'status 5' 'told -x "LD_PRELOAD=$lib/libtutti_pmpi_mpich.so" ./a "LD_PRELOAD is unset"'
+TUTTI_LIBRARY=$lib/libtutti.so.0 job mpi mpirun ./a
+ok "or another library in the folder" all 'status 5' 'told -x "LD_PRELOAD=$lib/libtutti_pmpi_ompi.so" ./a "LD_PRELOAD is unset"'
+TUTTI_LIBRARY='' TUTTI_LIB=$lib job mpi mpirun ./a
+ok "TUTTI_LIB is its older name" all 'status 5' 'told -x "LD_PRELOAD=$lib/libtutti_pmpi_ompi.so" ./a "LD_PRELOAD is unset"'
+echo "TUTTI_LIBRARY = $lib" >"$work/conf"
+(unset TUTTI_LIBRARY && TUTTI_CONF=$work/conf job mpi mpirun ./a; exit $rc)
+rc=$?
+ok "a configuration file may name it" all 'status 5' 'told -x "LD_PRELOAD=$lib/libtutti_pmpi_ompi.so" ./a "LD_PRELOAD is unset"'
 
 refuses() { # refuses STATUS WORDS ARGS...: one sentence
   local want=$1 words=$2
@@ -94,13 +102,13 @@ refuses 2 "needs the name of a file" --report= mpirun ./a
 refuses 125 "names none of Open MPI, MPICH, Intel MPI, MVAPICH and ParaStation MPI" mpirun.else ./a
 refuses 125 "'ls' is not an mpirun" ls
 refuses 127 "cannot execute 'no-such'" --family ompi no-such
-export TUTTI_LIB=$work/nowhere
-refuses 125 "TUTTI_LIB says '$work/nowhere'" mpirun ./a
-export TUTTI_LIB="$work/with blank"
+export TUTTI_LIBRARY=$work/nowhere
+refuses 125 "TUTTI_LIBRARY says '$work/nowhere'" mpirun ./a
+export TUTTI_LIBRARY="$work/with blank"
 refuses 125 "neither a blank nor a colon" mpirun ./a
 
 # The library in each of the lib folders near the command, with a separate prefix for each.
-unset TUTTI_LIB
+unset TUTTI_LIBRARY
 there=$(realpath "$work")
 for folder in lib lib64 lib/$(${CC:-gcc} -print-multiarch); do
   mkdir -p "$there/$folder.d/bin" "$there/$folder.d/$folder"
@@ -119,18 +127,18 @@ program_of() { # program_of SONAME
 }
 for pair in ompi:libmpi.so.40 mpich:libmpich.so.12; do
   program_of "${pair#*:}" >"$work/out" 2>"$work/err" || continue
-  TUTTI_LIB=$work/lib job mpi srun -n 2 "$work/bin/app"
+  TUTTI_LIBRARY=$work/lib job mpi srun -n 2 "$work/bin/app"
   ok "by the program's libraries: ${pair#*:}" all 'status 5' \
     'grep -qx "LD_PRELOAD is $lib/libtutti_pmpi_${pair%:*}.so" "$work/out"'
   case $pair in ompi:*) starter=mpiexec.hydra ;; *) starter=mpirun ;; esac
-  TUTTI_LIB=$work/lib refuses 125 "is a program of" $starter -n 2 "$work/bin/app"
+  TUTTI_LIBRARY=$work/lib refuses 125 "is a program of" $starter -n 2 "$work/bin/app"
 done
 # A program for the standard ABI works with every launcher, and its MPI may load more libraries.
 for soname in libmpi_abi.so.0 libmpi_abi.so.1; do
   program_of libmpich.so.12 >"$work/out" 2>"$work/err" # also makes the library
   ${CC:-gcc} -shared -fPIC "$work/l.c" -Wl,-soname,$soname,--no-as-needed "$work/lib/libmpich.so.12" -Wl,-rpath,"$lib" -o "$work/lib/$soname" &&
     ${CC:-gcc} "$work/p.c" -Wl,--no-as-needed "$work/lib/$soname" -Wl,-rpath,"$lib" -o "$work/bin/app" || continue
-  export TUTTI_LIB=$work/lib
+  export TUTTI_LIBRARY=$work/lib
   job mpi srun -n 2 "$work/bin/app"
   ok "by the program's libraries: $soname" all 'status 5' 'grep -qx "LD_PRELOAD is $lib/libtutti_pmpi_abi.so" "$work/out"'
   job mpi mpirun -n 2 "$work/bin/app"

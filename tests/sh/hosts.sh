@@ -58,6 +58,10 @@ done
 job run --part 0:2 -n 1 true
 check "--part is internal, and says so" all "status 2" "says 'tutti run --hosts'"
 
+rc=0
+(cd / && export TOKEN=$token && timeout 60 bash -c 'exec -a tutti "$0" info' "$TUTTI") >"$work/out" 2>"$work/err" || rc=$?
+check "a command that was started by its name finds the library for TCP" all "status 0" "has '^wire tcp +yes'"
+
 # ---- other launchers: torchrun's variables, all ranks on this host ----
 as_torchrun() { # RANKS COMMAND ...
   local r port pids=() ranks=$1

@@ -6,6 +6,7 @@ BUILD=${BUILD:-build}
 TUTTI=${TUTTI:-$BUILD/tutti}
 python=/usr/bin/python3
 export PYTHONDONTWRITEBYTECODE=1
+export TUTTI_CONF=${TUTTI_CONF:-/dev/null} # no configuration file
 case $TUTTI in /*) ;; *) TUTTI=$PWD/$TUTTI ;; esac
 work=$(mktemp -d) || exit 1
 drawn=${TUTTI_TEST_SEED:-$((RANDOM * 32768 + RANDOM))} # for a test's random choices
