@@ -3,7 +3,7 @@
  * Idea      The command creates shared memory (a memfd, so that nothing is left behind) and starts the
  *           ranks under the launcher of the other library: `tutti bench-peer MEMORY`. These ranks load
  *           that library with dlopen, make a communicator of tutti in the same processes, time both
- *           alternately, and write the times into the memory. So one program fits every MPI, and the
+ *           alternately, and write the times into the memory. One program fits every MPI, and the
  *           synchronization between the time slices uses neither of the two libraries.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef PEER_H
@@ -18,7 +18,7 @@ enum {
   PEERS = 8,         /* in one command */
   PEER_RANKS = 1024, /* at most */
   PEER_ROUNDS = 64,  /* of a size, at most */
-  PEER_BOX = 4096    /* bytes of a rank that travel at once */
+  PEER_BOX = 4096    /* bytes of a rank in one step of peer_gather */
 };
 
 typedef enum peer_kind { PEER_OMPI, PEER_MPICH, PEER_TORCH, PEER_NONE } peer_kind;
@@ -82,7 +82,7 @@ int peer_list(const char *text, peer_place places[PEERS], int *n);
 /* "Open MPI 4.1.4", from the text that the library prints; or its name. */
 void peer_title(const peer_memory *m, char title[32]);
 /* The variables that change this library's behavior, in one line: those of the environment, and those that --compare
- * sets where the environment does not. "" if there are none. */
+ * sets where the environment does not. "" if none is set. */
 void peer_settings(const peer_memory *m, char text[400]);
 /* The i-th variable that --compare sets, and its value in *value; NULL: there are no more. */
 const char *peer_preset(const peer_memory *m, int i, const char **value);
@@ -125,12 +125,12 @@ typedef struct peer_other {
 } peer_other;
 /* An MPI (peer_mpi.c): gives this process its rank. */
 peer_other peer_mpi_open(peer_memory *m, int *rank, int *ranks);
-/* Is the result in the place of the input? Calls that concatenate or split vectors have two buffers, because MPI and tutti
+/* Does the result overwrite the input? Calls that concatenate or split vectors have two buffers, because MPI and tutti
  * place a rank's own block differently; a broadcast has one in MPI. */
 bool peer_in_place(const bench_options *o);
 /* Can an MPI do this call? NULL, or the reason. */
 const char *peer_mpi_lacks(const bench_options *o);
-/* PyTorch in a process of its own (peer_torch.c). */
+/* PyTorch in a separate process (peer_torch.c). */
 peer_other peer_torch_open(peer_memory *m, int rank);
 const char *peer_torch_lacks(const bench_options *o);
 

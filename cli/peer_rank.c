@@ -2,7 +2,7 @@
  *
  * Idea      As bench/turns.c: at each size, both sides first find their number of calls per time slice.
  *           Then each round has a slice of each; the side that begins changes from round to round.
- *           Rounds in which the distance of the cores changed do not count (peer_state_of), and rounds
+ *           Rounds do not count if the distance of the cores changed during them (peer_state_of), and rounds
  *           are added until enough have the same distance.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>

@@ -10,7 +10,7 @@
 
 #include "peer.h"
 
-#define FAR  200e-9 /* s: from here on cores are far */
+#define FAR  200e-9 /* s: cores with a longer round trip are far */
 #define WIDE 1.5    /* noisy: the upper quartile is more than this many times the lower */
 enum { FEWEST = 3 /* rounds */ };
 

@@ -2,7 +2,7 @@
  *
  * Idea      The ranks write into shared memory, so nothing that a library prints can be mistaken for a result.
  *           What launcher and ranks print is kept, and shown only if they fail. A launcher that makes no
- *           progress for PATIENCE seconds is ended; so is one whose ranks have all results and do not end,
+ *           progress for PATIENCE seconds is ended. One whose ranks have all results and do not end is ended, too,
  *           because some MPIs hang in MPI_Finalize.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>

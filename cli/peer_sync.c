@@ -1,7 +1,7 @@
 /* peer_sync.c - synchronizes the ranks of a comparison, in shared memory, without the compared libraries.
  *
  * Idea      each rank has a counter in its own cache line, and waits for those of all others. Ranks
- *           that share cores yield; so does a rank that has waited long.
+ *           that share cores yield, and ranks that have waited long.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <sched.h>
 #include <string.h>

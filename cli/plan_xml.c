@@ -23,7 +23,7 @@ static int complain(reader *r, const char *what) {
   return -1;
 }
 
-/* The value of an attribute of the current tag, cut to the room; false if there is none. */
+/* The value of an attribute of the current tag, cut to the room; false if it is missing. */
 static bool attribute(const reader *r, const char *name, char *value, size_t room) {
   const size_t n = strlen(name);
   for (const char *at = r->tag; at < r->end; at++) {
