@@ -23,8 +23,6 @@ typedef struct tt_lent {
   struct tt_lent *next;
 } tt_lent;
 
-/* each lent: order: changed under the segment's lock */
-
 /* The pages of these bytes. */
 static char *pages_of(const void *memory, size_t *bytes) {
   const size_t page = (size_t)sysconf(_SC_PAGESIZE), before = (uintptr_t)memory % page;
