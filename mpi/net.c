@@ -47,8 +47,8 @@ typedef struct self {
 
 static pthread_mutex_t one_at_a_time = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static atomic_bool finalizing; /* guard MPI at all levels */
-/* How often this thread has the mutex. An entry that needed none may end while MPI finalizes, and the
- * last entry is the first to leave. */
+/* How often this thread has locked the mutex. It may enter without it before MPI finalizes, and leave afterwards. The entry
+ * that is made last is left first. */
 static _Thread_local int held, held_finalizing;
 
 void net_finalize_pause(void) {

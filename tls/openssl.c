@@ -35,7 +35,7 @@ typedef struct end {
 } end;
 
 static SSL_CTX *context; /* of all ends; NULL: OpenSSL cannot be set up */
-static char about[300];  /* OpenSSL's version, or why there is no context */
+static char about[300];  /* OpenSSL's version, or the reason for the missing context */
 static BIO_METHOD *socket_method;
 
 /* ---- bytes: sockets without SIGPIPE ---- */
