@@ -68,7 +68,7 @@ static tutti_status replace(tt_heap *heap, const char *who, tt_lent *x) {
   if (!x->there)
     return tt_fail(TUTTI_ERR_MEMORY, "%s: %zu bytes of shared memory are not available", who, x->bytes);
   memcpy(x->there, x->at, x->bytes);
-  if (mremap(x->there, 0, x->bytes, MREMAP_MAYMOVE | MREMAP_FIXED, x->at) != MAP_FAILED) return TUTTI_OK;
+  if (tt_map_over(x->there, x->bytes, x->at, true)) return TUTTI_OK;
   const int why = errno;
   tt_heap_free(heap, x->there);
   return tt_fail(TUTTI_ERR_SYSTEM, "%s: the memory cannot be mapped: %s", who, strerror(why));
@@ -105,7 +105,7 @@ static bool take_back(const tt_lent *x) {
   void *own = mmap(NULL, x->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (own == MAP_FAILED) return false;
   memcpy(own, x->at, x->bytes);
-  if (mremap(own, x->bytes, x->bytes, MREMAP_MAYMOVE | MREMAP_FIXED, x->at) != MAP_FAILED) return true;
+  if (tt_map_over(own, x->bytes, x->at, false)) return true;
   munmap(own, x->bytes);
   return false;
 }

@@ -210,6 +210,11 @@ tutti_status tt_segment_anonymous(int n, tt_segment **segment) {
                       true, segment);
 }
 
+/* The system call, because libraries that replace mremap may lose its last argument (UCX 1.13 does). */
+bool tt_map_over(void *from, size_t size, void *at, bool keeps) {
+  return syscall(SYS_mremap, from, keeps ? 0 : size, size, MREMAP_MAYMOVE | MREMAP_FIXED, at) != -1;
+}
+
 void tt_segment_release(tt_segment *s) {
   if (!s || atomic_fetch_sub(&s->users, 1) != 1) return;
   munmap(s->base, tt_segment_bytes(s));

@@ -324,7 +324,7 @@ static void shm_revoke(tt_wire *w, void *memory, size_t bytes) {
   if (own == MAP_FAILED) return;
   memcpy(own, at, size);
   tt_heap_revoke(s->heap, at, size);
-  if (mremap(own, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, at) == MAP_FAILED) munmap(own, size);
+  if (!tt_map_over(own, size, at, false)) munmap(own, size);
 }
 
 /* ---- the table ---- */
