@@ -55,7 +55,7 @@ home_job run -n 2 "$hello"
 ok "the user's file is read, and wrong lines are told once, with their numbers" all "status 0" '[ "$(wc -l <"$work/err")" = 4 ]' \
   "says 'TUTTI_TIMEOUT=.soon. is not a positive number'" "says '$config:4: TUTTI_TIMOUT is not a variable .*mean TUTTI_TIMEOUT\?'" \
   "says '$config:5: TUTTI_RANK has no effect in a file'" "says '$config:6: expected TUTTI_NAME = value'"
-home_job explain -P 4 --size 1KiB
+home_job explain -n 4 --size 1KiB
 ok "a command tells them, too" all "status 0" "says 'explain: $config:6: expected'"
 home_job info
 ok "tutti info shows which file was read" all "status 0" "has '^configuration +$config\$'"

@@ -269,21 +269,21 @@ static void refusals(void **state) {
 
 static void the_environment_sets_it(void **state) {
   (void)state;
-  static const char *const words[] = {"same", "any", "run", "exact"};
+  static const char *const words[] = {"same", "any", "run", "element", "exact"};
   tutti_comm *c;
   char plan[100];
-  for (int i = 0; i < 4; i++) {
+  for (int i = 0; i < 5; i++) {
     setenv("TUTTI_CONTRACT", words[i], 1);
     assert_int_equal(tutti_comm_from_threads(1, &c), TUTTI_OK);
     assert_int_equal(
         tutti_comm_plan(c, TUTTI_ALLREDUCE, 9, TUTTI_FLOAT, TUTTI_AVG, plan, sizeof plan),
         TUTTI_OK);
-    assert_int_equal(strncmp(plan, "exact", 5) == 0, i == 3);
+    assert_int_equal(strncmp(plan, "exact", 5) == 0, i == 4);
     assert_int_equal(tutti_comm_free(c), TUTTI_OK);
   }
   setenv("TUTTI_CONTRACT", "exactly", 1);
   assert_int_equal(tutti_comm_from_threads(1, &c), TUTTI_ERR_ARG);
-  assert_non_null(strstr(tutti_error(), "same, any, run or exact"));
+  assert_non_null(strstr(tutti_error(), "same, any, run, element or exact"));
   unsetenv("TUTTI_CONTRACT");
 }
 
