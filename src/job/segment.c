@@ -210,9 +210,14 @@ tutti_status tt_segment_anonymous(int n, tt_segment **segment) {
                       true, segment);
 }
 
-/* The system call, because libraries that replace mremap may lose its last argument (UCX 1.13 does). */
+/* The system call, because libraries that replace mremap may lose its last argument (UCX 1.13 does). They see the change by
+ * madvise, which loses nothing while the memory is shared, and drop what they have registered with a network card. */
 bool tt_map_over(void *from, size_t size, void *at, bool keeps) {
-  return syscall(SYS_mremap, from, keeps ? 0 : size, size, MREMAP_MAYMOVE | MREMAP_FIXED, at) != -1;
+  if (!keeps) madvise(at, size, MADV_DONTNEED);
+  if (syscall(SYS_mremap, from, keeps ? 0 : size, size, MREMAP_MAYMOVE | MREMAP_FIXED, at) == -1)
+    return false;
+  if (keeps) madvise(at, size, MADV_DONTNEED);
+  return true;
 }
 
 void tt_segment_release(tt_segment *s) {

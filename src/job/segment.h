@@ -58,7 +58,7 @@ static inline size_t tt_segment_bytes(const tt_segment *s) {
 void tt_segment_release(tt_segment *segment); /* unmapped by the last user */
 
 /* Maps the `size` bytes at `from` at the address `at`, instead of what is there, as one step; with `keeps` at both addresses,
- * which works for shared memory only. False: nothing has changed. */
+ * which works for shared memory only; without it, what is at `at` is shared memory. False: nothing has changed. */
 bool tt_map_over(void *from, size_t size, void *at, bool keeps);
 
 #endif
