@@ -38,6 +38,11 @@ static bool fingerprint(tutti_comm *comm) {
   return mine && least == most;
 }
 
+/* Most plans are refused under `element`, each with a warning. */
+static void no_warning(void *unused, int level, const char *line) {
+  (void)unused, (void)level, (void)line;
+}
+
 static const struct {
   bool (*sums)(tutti_comm *comm);
   const char *what;
@@ -58,6 +63,7 @@ int main(int argc, char **argv) {
       char what[80];
       sums_expect_element(contracts[i] == TUTTI_CONTRACT_ELEMENT);
       well &= !comm_set_contract(comm, contracts[i]);
+      if (contracts[i] == TUTTI_CONTRACT_ELEMENT) tutti_log_set(no_warning, NULL);
       for (int k = 0; k < 3; k++) {
         snprintf(what, sizeof what, "%s: %s", i ? "element" : "exact", parts[k].what);
         well &= say(parts[k].sums(comm), what, comm);
