@@ -25,6 +25,8 @@ static struct {
   int n;
   tt_config_line lines[MOST_LINES];
   char paths[FILES][PATH_MAX + 32]; /* of the lines */
+  char *texts[FILES];               /* they point into these, which are kept */
+  int ntexts;
   char files[FILES * (PATH_MAX + 32)];
 } tt_config = {.once = PTHREAD_ONCE_INIT};
 
@@ -82,7 +84,6 @@ int tt_config_parse(const char *file, char *text, tt_config_line *to, int most) 
   return n;
 }
 
-/* The texts stay in memory, because the lines point into them. */
 static void read_config(const char *path, bool must) {
   size_t length;
   const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -90,6 +91,7 @@ static void read_config(const char *path, bool must) {
   const int why = errno;
   if (fd >= 0) close(fd);
   if (text) {
+    tt_config.texts[tt_config.ntexts++] = text;
     snprintf(tt_config.files + strlen(tt_config.files),
              sizeof tt_config.files - strlen(tt_config.files), "%s%s", *tt_config.files ? ", " : "",
              path);
