@@ -82,7 +82,7 @@ int peer_list(const char *text, peer_place places[PEERS], int *n);
 /* "Open MPI 4.1.4", from the text that the library prints; or its name. */
 void peer_title(const peer_memory *m, char title[32]);
 /* The variables that change this library's behavior, in one line: those of the environment, and those that --compare
- * sets where the environment does not. "" if none is set. */
+ * sets where the environment does not. "": it sets nothing. */
 void peer_settings(const peer_memory *m, char text[400]);
 /* The i-th variable that --compare sets, and its value in *value; NULL: there are no more. */
 const char *peer_preset(const peer_memory *m, int i, const char **value);

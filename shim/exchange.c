@@ -146,26 +146,24 @@ answer serve_alltoallv_(const void *src, numbers nsrc, numbers srcdispls, MPI_Da
 
 /* ---- gather and scatter ---- */
 
-/* The counts of an alltoallv that moves blocks between the root and all: those of `root_is` are one rank's own list. */
-static void to_root(state *s, work *w, size_t own, const blocks *at_root) {
+/* The counts of an alltoallv between the root and all: this rank exchanges one block, with the root, and the root's list has the
+ * bytes of all blocks. */
+static void set_counts(state *s, work *w, bool gathers, size_t own) {
   size_t *sent = s->counts, *got = s->counts + s->ranks;
-  for (int r = 0; r < s->ranks; r++) sent[r] = r == w->root ? own : 0;
-  for (int r = 0; !at_root && r < s->ranks; r++) got[r] = 0; /* else they are its blocks */
+  size_t *mine = gathers ? sent : got, *roots = gathers ? got : sent;
+  for (int r = 0; r < s->ranks; r++) {
+    mine[r] = r == w->root ? own : 0;
+    if (s->rank != w->root) roots[r] = 0;
+  }
   w->counts = sent;
   w->recv_counts = got;
 }
 
-static void from_root(state *s, work *w, size_t own, const blocks *at_root) {
-  size_t *sent = s->counts, *got = s->counts + s->ranks;
-  for (int r = 0; r < s->ranks; r++) got[r] = r == w->root ? own : 0;
-  for (int r = 0; !at_root && r < s->ranks; r++) sent[r] = 0;
-  w->counts = sent;
-  w->recv_counts = got;
-}
-
-/* all: the root's blocks. */
-static answer gather(state *s, block *mine, MPI_Aint count, blocks *all, work w, bool varied,
-                     MPI_Comm comm) {
+/* all: the root's blocks; mine: this rank's one, of `count` elements. */
+static answer with_root(blocks *all, block *mine, MPI_Aint count, work w, bool varied,
+                        MPI_Comm comm) {
+  state *s = all->s;
+  const bool gathers = w.function == SHIM_Gather || w.function == SHIM_Gatherv;
   const bool is_root = w.root == s->rank, in_place = mine->at == MPI_IN_PLACE;
   if (w.root < 0 || w.root >= s->ranks || (in_place && !is_root)) return hand_on(WHY_REFUSED);
   if (is_root && (all->at == (char *)MPI_IN_PLACE || !measured(all))) return hand_on(WHY_REFUSED);
@@ -177,29 +175,10 @@ static answer gather(state *s, block *mine, MPI_Aint count, blocks *all, work w,
   if (is_root && (own != all->own ||
                   (!in_place && refused_alias(mine->at, blocks_place(all, s->rank), own, false))))
     return hand_on(WHY_REFUSED);
-  side from = {.one = mine, .in_place = in_place}, to = {.all = is_root ? all : NULL};
+  side one = {.one = mine, .in_place = in_place}, roots = {.all = is_root ? all : NULL};
   w.count = own;
-  if (varied) to_root(s, &w, own, to.all);
-  return exchange(s, &w, &from, &to, comm);
-}
-
-static answer scatter(state *s, blocks *all, block *mine, MPI_Aint count, work w, bool varied,
-                      MPI_Comm comm) {
-  const bool is_root = w.root == s->rank, in_place = mine->at == MPI_IN_PLACE;
-  if (w.root < 0 || w.root >= s->ranks || (in_place && !is_root)) return hand_on(WHY_REFUSED);
-  if (is_root && (all->at == (char *)MPI_IN_PLACE || !measured(all))) return hand_on(WHY_REFUSED);
-  if (in_place)
-    *mine = own_of(all);
-  else if (!laid_out(mine, count))
-    return hand_on(WHY_REFUSED);
-  const size_t own = mine->count * mine->layout.size;
-  if (is_root && (own != all->own ||
-                  (!in_place && refused_alias(mine->at, blocks_place(all, s->rank), own, false))))
-    return hand_on(WHY_REFUSED);
-  side from = {.all = is_root ? all : NULL}, to = {.one = mine, .in_place = in_place};
-  w.count = own;
-  if (varied) from_root(s, &w, own, from.all);
-  return exchange(s, &w, &from, &to, comm);
+  if (varied) set_counts(s, &w, gathers, own);
+  return exchange(s, &w, gathers ? &one : &roots, gathers ? &roots : &one, comm);
 }
 
 answer serve_gather(const void *src, MPI_Aint nsrc, MPI_Datatype srctype, void *dst, MPI_Aint ndst,
@@ -210,7 +189,7 @@ answer serve_gather(const void *src, MPI_Aint nsrc, MPI_Datatype srctype, void *
   blocks all = {.s = s, .bytes = s->counts, .at = dst, .type = dsttype, .count = ndst};
   block mine = {.at = src, .type = srctype};
   const work w = {.function = SHIM_Gather, .coll = TUTTI_GATHER, .root = root};
-  return gather(s, &mine, nsrc, &all, w, false, comm);
+  return with_root(&all, &mine, nsrc, w, false, comm);
 }
 
 answer serve_gatherv_(const void *src, MPI_Aint nsrc, MPI_Datatype srctype, void *dst,
@@ -228,7 +207,7 @@ answer serve_gatherv_(const void *src, MPI_Aint nsrc, MPI_Datatype srctype, void
                 .displs = displs};
   block mine = {.at = src, .type = srctype};
   const work w = {.function = SHIM_Gatherv, .coll = TUTTI_ALLTOALL, .root = root};
-  return gather(s, &mine, nsrc, &all, w, true, comm);
+  return with_root(&all, &mine, nsrc, w, true, comm);
 }
 
 answer serve_scatter(const void *src, MPI_Aint nsrc, MPI_Datatype srctype, void *dst, MPI_Aint ndst,
@@ -240,7 +219,7 @@ answer serve_scatter(const void *src, MPI_Aint nsrc, MPI_Datatype srctype, void 
       .s = s, .bytes = s->counts, .at = (char *)(uintptr_t)src, .type = srctype, .count = nsrc};
   block mine = {.at = dst, .type = dsttype};
   const work w = {.function = SHIM_Scatter, .coll = TUTTI_SCATTER, .root = root};
-  return scatter(s, &all, &mine, ndst, w, false, comm);
+  return with_root(&all, &mine, ndst, w, false, comm);
 }
 
 answer serve_scatterv_(const void *src, numbers counts, numbers displs, MPI_Datatype srctype,
@@ -257,5 +236,5 @@ answer serve_scatterv_(const void *src, numbers counts, numbers displs, MPI_Data
                 .displs = displs};
   block mine = {.at = dst, .type = dsttype};
   const work w = {.function = SHIM_Scatterv, .coll = TUTTI_ALLTOALL, .root = root};
-  return scatter(s, &all, &mine, ndst, w, true, comm);
+  return with_root(&all, &mine, ndst, w, true, comm);
 }

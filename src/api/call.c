@@ -98,7 +98,7 @@ static tutti_status measure_varied(const tt_sched *like, const char *function, c
   return TUTTI_OK;
 }
 
-/* Of an all-to-all, where src and dst have counts of their own. */
+/* The sizes of an all-to-all whose src and dst have separate counts. */
 static tutti_status measure_alltoallv(const tt_sched *like, const char *function, const tt_call *c,
                                       size_t most, vector *src, vector *dst) {
   const int rank = like->rank;

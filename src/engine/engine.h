@@ -98,7 +98,7 @@ typedef struct tt_call { /* arguments of a collective */
       *staged; /* src and dst represent device memory, which is copied in and out piece by piece; or NULL */
 } tt_call;
 
-/* An all-to-all with varying counts: each rank knows its own alone. */
+/* An all-to-all with varying counts, which differ between ranks. */
 static inline bool tt_call_is_alltoallv(const tt_call *c) {
   return c->varied && c->coll == TUTTI_ALLTOALL;
 }

@@ -10,7 +10,7 @@
 tutti_status tt_lend(tt_heap *heap, const char *who, void *memory, size_t bytes);
 /* Makes it private again. revoked: peers may still write to it, so the heap does not reuse it. False: it is not lent. */
 bool tt_lend_end(tt_heap *heap, const void *memory, bool revoked);
-/* The address of these bytes in the segment; NULL: some of them are not lent. */
+/* The address of lent bytes in the segment; NULL: at least one byte is not lent. */
 const char *tt_lent_at(tt_segment *segment, const void *bytes, size_t n);
 /* Frees the list. The memory stays as it is. */
 void tt_lent_forget(tt_segment *segment);

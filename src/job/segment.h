@@ -57,8 +57,8 @@ static inline size_t tt_segment_bytes(const tt_segment *s) {
 }
 void tt_segment_release(tt_segment *segment); /* unmapped by the last user */
 
-/* Maps the `size` bytes at `from` at the address `at`, instead of what is there, as one step; with `keeps` at both addresses,
- * which works for shared memory only; without it, what is at `at` is shared memory. False: nothing has changed. */
+/* Replaces the mapping at `at` by that of the `size` bytes at `from`, as one step. With `keeps`, shared memory at `from` remains
+ * mapped there, too; without it, shared memory at `at` is replaced. False: nothing has changed. */
 bool tt_map_over(void *from, size_t size, void *at, bool keeps);
 
 #endif

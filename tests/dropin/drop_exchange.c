@@ -1,7 +1,7 @@
 /* drop_exchange.c - gather, scatter, all-to-all and prefix sums: blocks of one size or of several, with holes, in any order,
  * in place, also empty ones; with the argument "multiple", in their non-blocking forms, too.
  *
- * Idea      Rank `from` has pair(from, to) numbers for rank `to`; element i of them is value(from, to, i). Every collective
+ * Idea      Rank `from` has pair(from, to) numbers for rank `to`, namely value(from, to, i) for each i. Every collective
  *           moves a part of this matrix.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>

@@ -106,14 +106,14 @@ static inline void tt_shm_wake_all(tt_shm *s) {
     if (r != s->wire.rank) tt_shm_wake_now(s, r);
 }
 
-/* Where every rank can address these bytes; NULL: nowhere. */
+/* The address of these bytes in the memory that every rank maps; NULL: peers do not map them. */
 static inline const char *tt_shm_shown(const tt_shm *s, const void *bytes, size_t n) {
   const char *at = bytes;
   if (s->copies && at != s->arena) return NULL;
   if (s->segment->threads) return at;
   if (at >= s->segment->base && at < s->segment->base + tt_segment_bytes(s->segment))
     return *s->revokes && tt_heap_revoked(s->heap, bytes, n) ? NULL : at;
-  /* order: relaxed, a thread that uses memory knows that it was registered */
+  /* order: relaxed, memory is registered before the call that uses it, in program order */
   const bool lends = atomic_load_explicit(&s->segment->lent, memory_order_relaxed);
   return lends ? tt_lent_at(s->segment, bytes, n) : NULL;
 }
