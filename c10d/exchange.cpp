@@ -22,8 +22,9 @@ tutti_status swap_all(tutti_comm *comm, const Tensors &to, const Tensors &from, 
     const at::Tensor &t = (in ? to : from)[static_cast<size_t>(peer)];
     if (peer == me || t.nbytes() == 0) continue;
     tutti_request *r = nullptr;
-    status = in ? tutti_recv_start(comm, t.data_ptr(), t.nbytes(), TUTTI_UINT8, peer, &r)
-                : tutti_send_start(comm, t.data_ptr(), t.nbytes(), TUTTI_UINT8, peer, &r);
+    status =
+        in ? tutti_recv_start(comm, t.data_ptr(), t.nbytes(), TUTTI_UINT8, peer, 0, nullptr, &r)
+           : tutti_send_start(comm, t.data_ptr(), t.nbytes(), TUTTI_UINT8, peer, 0, &r);
     if (!status) requests.push_back(r);
   }
   if (status) tutti_comm_abort(comm, tutti_error());  // the others wait for this one

@@ -12,160 +12,47 @@
 
 namespace tutti_c10d {
 
-Mail::Mail(tutti_comm *comm)
-    : comm_(comm), process_(getpid()), peers_(static_cast<size_t>(tutti_comm_size(comm))) {}
+Mail::Mail(tutti_comm *comm) : comm_(comm), process_(getpid()) {}
 
 Mail::~Mail() {
   drain(10);
-  if (process_ != getpid()) return;
-  if (std::any_of(peers_.begin(), peers_.end(), [](const Peer &p) { return p.listens; }))
-    new std::vector<Peer>(std::move(peers_));  // posted receives may still complete: they, and the communicator, stay
-  else
-    tutti_comm_free(comm_);
+  if (process_ == getpid()) tutti_comm_free(comm_);
 }
 
 // ---- the ends of messages ----
 
-void Mail::over(Letter &letter, Outcome outcome, int source) {
-  letter.task->source = source;
-  letter.task->settle(outcome ? outcome : letter.task->ended());
-  settled_.push_back(std::move(letter.task));
-}
-
-// Is it complete? *outcome: the error, if it failed.
-bool Mail::test(tutti_request **request, Outcome *outcome) {
-  int done = 0;
-  const tutti_status status = tutti_request_test(request, &done);
-  *outcome = outcome_of(status);
-  return status || done;
+void Mail::over(Letters::iterator l, Outcome outcome) {
+  l->task->source = l->receives ? l->got.source : -1;
+  if (!outcome && l->receives && l->got.count != l->n)
+    outcome = std::make_exception_ptr(std::runtime_error(
+        "tutti: recv: rank " + std::to_string(l->got.source) + " of the group sent " + std::to_string(l->got.count) +
+        " bytes, where " + std::to_string(l->n) + " are wanted; the tensors must have one type and size"));
+  l->task->settle(outcome ? outcome : l->task->ended());
+  settled_.push_back(std::move(l->task));
+  letters_.erase(l);
 }
 
 // The communicator is of no use any more.
 void Mail::fail(Outcome outcome) {
-  for (auto *letters : {&out_, &wanted_}) {
-    for (auto &letter : *letters) {
-      tutti_request_wait(&letter->first);
-      tutti_request_wait(&letter->rest);
-      over(*letter, outcome, -1);
-    }
-    letters->clear();
+  while (!letters_.empty()) {
+    tutti_request_wait(&letters_.front().request);
+    over(letters_.begin(), outcome);
   }
-  for (auto &p : peers_) {
-    tutti_request_wait(&p.listens);
-    tutti_request_wait(&p.comes);
-    if (p.into) over(*p.into, outcome, -1);
-    p.into.reset();
-    p.headed = false;
-  }
-}
-
-bool Mail::advance_sends() {
-  bool any = false;
-  for (auto at = out_.begin(); at != out_.end();) {
-    Letter &l = **at;
-    Outcome failed;
-    if (l.first) test(&l.first, &failed);
-    if (!failed && !l.first && l.rest) test(&l.rest, &failed);
-    if (failed) return fail(failed), true;
-    if (l.first || l.rest) {
-      ++at;
-      continue;
-    }
-    over(l, nullptr, -1);
-    at = out_.erase(at);
-    any = true;
-  }
-  return any;
-}
-
-// ---- incoming messages ----
-
-Mail::Letters::iterator Mail::wanted(int peer, int64_t tag) {
-  return std::find_if(wanted_.begin(), wanted_.end(), [&](const std::unique_ptr<Letter> &l) {
-    return (l->peer < 0 || l->peer == peer) && l->tag == tag;
-  });
-}
-
-bool Mail::anybody_wants(int peer) {
-  return std::any_of(wanted_.begin(), wanted_.end(), [&](const std::unique_ptr<Letter> &l) {
-    return l->peer < 0 || l->peer == peer;
-  });
-}
-
-static Outcome other_size(int peer, int64_t sent, size_t wanted) {
-  return std::make_exception_ptr(std::runtime_error(
-      "tutti: recv: rank " + std::to_string(peer) + " of the group sent " + std::to_string(sent) +
-      " bytes, where " + std::to_string(wanted) + " are wanted; the tensors must have one type and size"));
-}
-
-// Its header is here: find memory for the bytes.
-bool Mail::take(int peer) {
-  Peer &p = peers_[static_cast<size_t>(peer)];
-  const auto n = static_cast<size_t>(p.head.bytes);
-  const auto at = wanted(peer, p.head.tag);
-  void *bytes;
-  p.headed = false;
-  if (at != wanted_.end() && (*at)->n == n) {
-    p.into = std::move(*at);
-    wanted_.erase(at);
-    bytes = p.into->bytes;
-  } else {
-    if (at != wanted_.end()) {
-      over(**at, other_size(peer, p.head.bytes, (*at)->n), peer);
-      wanted_.erase(at);
-    }
-    p.kept.push_back({p.head, std::vector<char>(n)});
-    bytes = p.kept.back().bytes.data();
-  }
-  const Outcome failed =
-      n ? outcome_of(tutti_recv_start(comm_, bytes, n, TUTTI_UINT8, peer, &p.comes)) : nullptr;
-  if (failed) fail(failed);
-  return true;
-}
-
-bool Mail::advance_peer(int peer) {
-  Peer &p = peers_[static_cast<size_t>(peer)];
-  Outcome failed;
-  bool any = false;
-  if (p.listens && test(&p.listens, &failed)) any = p.headed = true;
-  if (!failed && p.headed) return take(peer);
-  if (!failed && p.comes && !test(&p.comes, &failed)) return any;
-  if (failed) return fail(failed), true;
-  if (p.into) {
-    over(*p.into, nullptr, peer);
-    p.into.reset();
-    any = true;
-  }
-  for (auto kept = p.kept.begin(); !p.comes && kept != p.kept.end();) {
-    const auto at = wanted(peer, kept->head.tag);
-    if (at == wanted_.end()) {
-      ++kept;
-      continue;
-    }
-    const bool fits = (*at)->n == kept->bytes.size();
-    if (fits) std::copy(kept->bytes.begin(), kept->bytes.end(), static_cast<char *>((*at)->bytes));
-    over(**at, fits ? nullptr : other_size(peer, kept->head.bytes, (*at)->n), peer);
-    wanted_.erase(at);
-    kept = p.kept.erase(kept);
-    any = true;
-  }
-  if (p.listens || !anybody_wants(peer) || peer == tutti_comm_rank(comm_)) return any;
-  failed = outcome_of(tutti_recv_start(comm_, &p.head, sizeof p.head, TUTTI_UINT8, peer, &p.listens));
-  if (failed) fail(failed);
-  return true;
-}
-
-bool Mail::advance() {
-  bool any = advance_sends();
-  for (size_t p = 0; p < peers_.size(); p++) any |= advance_peer(static_cast<int>(p));
-  return any;
 }
 
 // ---- progress ----
 
-bool Mail::idle() const {
-  if (!out_.empty() || !wanted_.empty()) return false;
-  return std::none_of(peers_.begin(), peers_.end(), [](const Peer &p) { return p.comes || p.into; });
+bool Mail::advance() {
+  bool any = false;
+  for (auto at = letters_.begin(); at != letters_.end();) {
+    const auto l = at++;
+    int done = 0;
+    const Outcome failed = outcome_of(tutti_request_test(&l->request, &done));
+    if (failed) return fail(failed), true;
+    if (done) over(l, nullptr);
+    any |= done != 0;
+  }
+  return any;
 }
 
 // Callbacks of futures may send and receive.
@@ -179,11 +66,19 @@ void Mail::announce(Lock &lock) {
   lock.lock();
 }
 
-void Mail::add(Lock &lock, Letters &letters, std::unique_ptr<Letter> letter) {
-  const auto task = letter->task;
-  letters.push_back(std::move(letter));
-  advance();
+template <class Start>
+void Mail::add(const char *what, c10::intrusive_ptr<Task> task, bool receives, size_t n, Start start) {
+  check_process(process_);
+  Lock lock(mutex_);
+  if (over_) throw std::runtime_error(std::string("tutti: ") + what + ": this process group has been destroyed");
+  letters_.push_back({task, nullptr, receives, n, {}});
+  const Outcome failed = outcome_of(start(&letters_.back()));
+  if (failed)
+    fail(failed);
+  else
+    advance();
   announce(lock);
+  if (failed) return;
   if (!worker_) worker_ = quiet_thread([this] { work(); });
   changed_.notify_all();
   if (!works_here() || task->settled()) return;
@@ -192,27 +87,15 @@ void Mail::add(Lock &lock, Letters &letters, std::unique_ptr<Letter> letter) {
 }
 
 void Mail::send(c10::intrusive_ptr<Task> task, int peer, int tag, const void *bytes, size_t n) {
-  check_process(process_);
-  Lock lock(mutex_);
-  if (over_) throw std::runtime_error("tutti: send: this process group has been destroyed");
-  std::unique_ptr<Letter> l(new Letter{std::move(task), peer, tag, const_cast<void *>(bytes), n,
-                                       {tag, static_cast<int64_t>(n)}});
-  Outcome failed =
-      outcome_of(tutti_send_start(comm_, &l->head, sizeof l->head, TUTTI_UINT8, peer, &l->first));
-  if (!failed && n) failed = outcome_of(tutti_send_start(comm_, bytes, n, TUTTI_UINT8, peer, &l->rest));
-  if (!failed) return add(lock, out_, std::move(l));
-  const auto kept = l->task;
-  fail(failed);
-  tutti_request_wait(&l->first);
-  over(*l, failed, -1);
-  announce(lock);
+  add("send", std::move(task), false, n, [=](Letter *l) {
+    return tutti_send_start(comm_, bytes, n, TUTTI_UINT8, peer, tag, &l->request);
+  });
 }
 
 void Mail::receive(c10::intrusive_ptr<Task> task, int peer, int tag, void *bytes, size_t n) {
-  check_process(process_);
-  Lock lock(mutex_);
-  if (over_) throw std::runtime_error("tutti: recv: this process group has been destroyed");
-  add(lock, wanted_, std::unique_ptr<Letter>(new Letter{std::move(task), peer, tag, bytes, n, {}}));
+  add("recv", std::move(task), true, n, [=](Letter *l) {
+    return tutti_recv_start(comm_, bytes, n, TUTTI_UINT8, peer < 0 ? TUTTI_ANY_SOURCE : peer, tag, &l->got, &l->request);
+  });
 }
 
 bool Mail::wait(Task &task, std::chrono::milliseconds limit) {
@@ -242,8 +125,8 @@ bool Mail::wait(Task &task, std::chrono::milliseconds limit) {
 void Mail::work() {
   Lock lock(mutex_);
   for (int vain = 0;;) {
-    changed_.wait(lock, [this] { return over_ || !idle(); });
-    if (over_ && idle()) return;
+    changed_.wait(lock, [this] { return over_ || !letters_.empty(); });
+    if (over_ && letters_.empty()) return;
     vain = advance() ? 0 : vain + 1;
     announce(lock);
     lock.unlock();
@@ -254,10 +137,9 @@ void Mail::work() {
 
 void Mail::withdraw(Task &task) {
   Lock lock(mutex_);
-  const auto at = std::find_if(wanted_.begin(), wanted_.end(), [&](const auto &l) { return l->task.get() == &task; });
-  if (at == wanted_.end()) return;
-  over(**at, std::make_exception_ptr(std::runtime_error("tutti: recv: it was withdrawn")), -1);
-  wanted_.erase(at);
+  const auto at = std::find_if(letters_.begin(), letters_.end(), [&](const Letter &l) { return l.task.get() == &task; });
+  if (at == letters_.end() || tutti_request_free(&at->request)) return;
+  over(at, std::make_exception_ptr(std::runtime_error("tutti: recv: it was withdrawn")));
   announce(lock);
 }
 
@@ -286,7 +168,7 @@ void Mail::drain(double seconds) {
     Lock lock(mutex_);
     advance();
     announce(lock);
-    quiet = idle();
+    quiet = letters_.empty();
     if (!quiet && worker_) lock.unlock(), std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
   {

@@ -1,11 +1,12 @@
 // world.cpp - operations of a process group as a whole: barriers that name missing ranks, time limits, subgroups.
 //
 // Monitored  Each rank sends rank 0 an empty message, and rank 0 answers with a byte for each rank: 1 if it is missing. Each
-//            barrier uses a new tag, which programs do not use, so a late rank does not disturb later barriers.
+//            barrier uses a new tag of the highest ones, so a late rank does not disturb later barriers.
 // SPDX-License-Identifier: BSD-3-Clause
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
 #include <algorithm>
+#include <limits>
 
 #include "group.hpp"
 #include "live.hpp"
@@ -28,6 +29,8 @@ void Group::setTimeout(Limit timeout) {
 }
 
 namespace {
+constexpr int RESERVED_TAGS = 1 << 16;
+
 // On the other ranks than 0 in gloo's words, too, which programs may look for.
 [[noreturn]] void missing_ranks(int rank, const at::Tensor &missing, Limit limit) {
   const std::string come = rank ? "Rank " + std::to_string(rank) + " successfully reached monitoredBarrier, but received errors while "
@@ -46,7 +49,7 @@ namespace {
 void Group::monitoredBarrier(const c10d::BarrierOptions &o, bool all) {
   const Limit limit = o.timeout.count() >= 0 ? o.timeout : Limit(timeout_.load());
   const auto until = Clock::now() + limit;
-  const int tag = -2 - monitored_++;
+  const int tag = std::numeric_limits<int>::max() - monitored_++ % RESERVED_TAGS;
   at::Tensor missing = at::zeros({getSize()}, at::kByte);
   Tensors nothing = {at::empty({0}, at::kByte)}, news = {missing};
   // Has it come within the limit and some ms?

@@ -38,10 +38,10 @@ static tutti_status move_on(const hosts *l, way *w, bool sends, int peer, bool *
     w->done += done;
     *moved |= done;
     if (status || w->piece[i] || w->begun == PIECES) continue;
-    status =
-        sends
-            ? tutti_send_start(l->comm, l->out + i * PIECE, PIECE, TUTTI_UINT8, peer, &w->piece[i])
-            : tutti_recv_start(l->comm, l->in + i * PIECE, PIECE, TUTTI_UINT8, peer, &w->piece[i]);
+    status = sends ? tutti_send_start(l->comm, l->out + i * PIECE, PIECE, TUTTI_UINT8, peer, 0,
+                                      &w->piece[i])
+                   : tutti_recv_start(l->comm, l->in + i * PIECE, PIECE, TUTTI_UINT8, peer, 0, NULL,
+                                      &w->piece[i]);
     w->begun++;
     *moved = true;
   }
@@ -75,8 +75,9 @@ static tutti_status trips(const hosts *l, int k, int phase, double *seconds) {
   for (int i = 0; i < 2 * TRIPS && (first || second) && !status; i++) {
     tutti_request *r;
     const int peer = first ? l->at + k : l->at - k;
-    status = (i % 2 == 0) == first ? tutti_send_start(l->comm, l->out, 1, TUTTI_UINT8, peer, &r)
-                                   : tutti_recv_start(l->comm, l->in, 1, TUTTI_UINT8, peer, &r);
+    status = (i % 2 == 0) == first
+                 ? tutti_send_start(l->comm, l->out, 1, TUTTI_UINT8, peer, 0, &r)
+                 : tutti_recv_start(l->comm, l->in, 1, TUTTI_UINT8, peer, 0, NULL, &r);
     if (!status) status = tutti_request_wait(&r);
   }
   if (first) *seconds = (cli_now() - from) / (2 * TRIPS);

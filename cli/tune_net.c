@@ -51,9 +51,9 @@ static tutti_status begin(const line *l, int k, int slot, size_t bytes, int ways
   r[0] = r[1] = NULL;
   if (ways & 1)
     status = tutti_recv_start(l->comm, l->in + slot * PIECE, bytes, TUTTI_UINT8,
-                              after(l, l->of - k), &r[0]);
+                              after(l, l->of - k), 0, NULL, &r[0]);
   if (!status && (ways & 2))
-    status = tutti_send_start(l->comm, l->out, bytes, TUTTI_UINT8, after(l, k), &r[1]);
+    status = tutti_send_start(l->comm, l->out, bytes, TUTTI_UINT8, after(l, k), 0, &r[1]);
   return status;
 }
 

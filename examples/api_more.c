@@ -166,11 +166,11 @@ static void example_message(tutti_comm *comm) {
   const int P = tutti_comm_size(comm), me = tutti_comm_rank(comm);
   int from_left;
   tutti_request *sent, *received;
-  CHECK(tutti_send_start(comm, &me, 1, TUTTI_INT32, (me + 1) % P, &sent)); /* to the right */
-  CHECK(tutti_recv(comm, &from_left, 1, TUTTI_INT32, (me + P - 1) % P));
+  CHECK(tutti_send_start(comm, &me, 1, TUTTI_INT32, (me + 1) % P, 0, &sent)); /* to the right */
+  CHECK(tutti_recv(comm, &from_left, 1, TUTTI_INT32, (me + P - 1) % P, 0, NULL));
   CHECK(tutti_request_wait(&sent));
-  CHECK(tutti_recv_start(comm, &from_left, 1, TUTTI_INT32, (me + P - 1) % P, &received));
-  CHECK(tutti_send(comm, &me, 1, TUTTI_INT32, (me + 1) % P));
+  CHECK(tutti_recv_start(comm, &from_left, 1, TUTTI_INT32, (me + P - 1) % P, 0, NULL, &received));
+  CHECK(tutti_send(comm, &me, 1, TUTTI_INT32, (me + 1) % P, 0));
   CHECK(tutti_request_wait(&received));
   check(from_left == (me + P - 1) % P, "the number of the rank to the left");
 }
@@ -179,8 +179,8 @@ static void example_message_init(tutti_comm *comm) {
   const int P = tutti_comm_size(comm), me = tutti_comm_rank(comm);
   int out = 0, in = -1;
   tutti_request *both[2];
-  CHECK(tutti_send_init(comm, &out, 1, TUTTI_INT32, (me + 1) % P, &both[0]));
-  CHECK(tutti_recv_init(comm, &in, 1, TUTTI_INT32, (me + P - 1) % P, &both[1]));
+  CHECK(tutti_send_init(comm, &out, 1, TUTTI_INT32, (me + 1) % P, 0, &both[0]));
+  CHECK(tutti_recv_init(comm, &in, 1, TUTTI_INT32, (me + P - 1) % P, 0, NULL, &both[1]));
   for (out = 0; out < 3; out++) {
     for (int i = 0; i < 2; i++) CHECK(tutti_request_start(both[i]));
     for (int i = 0; i < 2; i++) CHECK(tutti_request_wait(&both[i]));

@@ -215,8 +215,8 @@ static void vectors(void) {
   said(tutti_reduce_local(room[0], room[1], room[1], n, type, op));
   size_t bytes = 0;
   said(tutti_code_local("int8", room[0], NULL, n, type, &bytes));
-  if (root) said(tutti_send(one, room[0], n, type, root));
-  if (root) said(tutti_recv(one, room[1], n, type, root));
+  if (root) said(tutti_send(one, room[0], n, type, root, 0));
+  if (root) said(tutti_recv(one, room[1], n, type, root, 0, NULL));
   tutti_comm_free(one);
 }
 

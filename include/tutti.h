@@ -311,7 +311,8 @@ TUTTI_API tutti_status tutti_wait_all(size_t n, tutti_request **requests);
  *  or idle. Returns its status. */
 TUTTI_API tutti_status tutti_wait_any(size_t n, tutti_request **requests, size_t *index);
 
-/** Free an idle persistent request and set *request to NULL. TUTTI_ERR_STATE if it is running. */
+/** Free an idle persistent request, or a receive whose message has not begun to arrive, and set *request to NULL.
+ *  TUTTI_ERR_STATE if it is running otherwise. */
 TUTTI_API tutti_status tutti_request_free(tutti_request **request);
 
 #ifdef __cplusplus

@@ -10,37 +10,55 @@
 extern "C" {
 #endif
 
-/** Send `count` elements to rank `peer`, which receives them with tutti_recv.
- *
- *  On a communicator, the k-th message that a rank sends to another matches the
- *  k-th that the other receives from it. Messages have no tags. They are independent
- *  of collectives: any number of collectives may be in flight, and a message
- *  involves two ranks only. Helpers can send and receive, too.
- *  src     may be reused when this returns, or when the request completes.
- *          A send may wait for its receive; a short one mostly does not. Two ranks
- *          that both send first may wait for ever: start one of the two calls.
- *  peer    0 to P-1. The rank itself is allowed if its other call has been started
- *          (else TUTTI_ERR_STATE: the call would wait for ever).
- *  Returns TUTTI_OK; TUTTI_ERR_ARG, _TYPE, _MEMORY, _STATE (nothing was sent);
- *          TUTTI_ERR_MISMATCH on the receiver if its count or type differs from the
- *          sender's, and then on all ranks; TUTTI_ERR_PEER_LOST, _TIMEOUT,
- *          _ABORTED. */
-TUTTI_API tutti_status tutti_send(tutti_comm *comm, const void *src, size_t count,
-                                  tutti_type type, int peer);
-/** Receive `count` elements from rank `peer`; see tutti_send. */
-TUTTI_API tutti_status tutti_recv(tutti_comm *comm, void *dst, size_t count, tutti_type type,
-                                  int peer);
+/** Receive from any rank; a message with any tag. */
+#define TUTTI_ANY_SOURCE (-1)
+#define TUTTI_ANY_TAG    (-1)
 
-/* Nonblocking and persistent, as the collectives of tutti.h. The order of starting matters
- * only among the sends to one peer, and among the receives from one peer. */
+/** What a receive took: the sender's rank, the tag, the number of elements. */
+typedef struct tutti_received {
+  int source, tag;
+  size_t count;
+} tutti_received;
+
+/** Send `count` elements to rank `dest`, which receives them with tutti_recv.
+ *
+ *  Messages match as MPI's do: among the receives that accept the sender and the tag, the one
+ *  that was started first takes the message; messages of one sender that a receive accepts are
+ *  taken in the order of sending. They are independent of collectives: any number of
+ *  collectives may be in flight, and a message involves two ranks only. Helpers can send and
+ *  receive, too.
+ *  src     may be reused when this returns, or when the request completes. A send may wait for
+ *          its receive; a short one mostly does not. Two ranks that both send first may wait
+ *          for ever: start one of the two calls.
+ *  dest    0 to P-1. The rank itself is allowed if its other call has been started (else
+ *          TUTTI_ERR_STATE: the call would wait for ever).
+ *  tag     0 or more. A message that was sent before the one that a receive waits for, and that
+ *          no receive accepts yet, is kept in the receiver's memory.
+ *  Returns TUTTI_OK; TUTTI_ERR_ARG, _TYPE, _MEMORY, _STATE (nothing was sent);
+ *          TUTTI_ERR_MISMATCH on the receiver if it has another type, or room for fewer elements
+ *          than were sent, and then on all ranks; TUTTI_ERR_PEER_LOST, _TIMEOUT, _ABORTED. */
+TUTTI_API tutti_status tutti_send(tutti_comm *comm, const void *src, size_t count, tutti_type type,
+                                  int dest, int tag);
+/** Receive at most `count` elements; see tutti_send.
+ *  source    a rank, or TUTTI_ANY_SOURCE.
+ *  tag       0 or more, or TUTTI_ANY_TAG.
+ *  received  on success, what was received; or NULL. */
+TUTTI_API tutti_status tutti_recv(tutti_comm *comm, void *dst, size_t count, tutti_type type,
+                                  int source, int tag, tutti_received *received);
+
+/* Nonblocking and persistent, as the collectives of tutti.h. *received is set when the request completes.
+ * tutti_request_free takes back a started receive whose message has not begun to arrive. */
 TUTTI_API tutti_status tutti_send_start(tutti_comm *comm, const void *src, size_t count,
-                                        tutti_type type, int peer, tutti_request **request);
-TUTTI_API tutti_status tutti_recv_start(tutti_comm *comm, void *dst, size_t count,
-                                        tutti_type type, int peer, tutti_request **request);
+                                        tutti_type type, int dest, int tag,
+                                        tutti_request **request);
+TUTTI_API tutti_status tutti_recv_start(tutti_comm *comm, void *dst, size_t count, tutti_type type,
+                                        int source, int tag, tutti_received *received,
+                                        tutti_request **request);
 TUTTI_API tutti_status tutti_send_init(tutti_comm *comm, const void *src, size_t count,
-                                       tutti_type type, int peer, tutti_request **request);
-TUTTI_API tutti_status tutti_recv_init(tutti_comm *comm, void *dst, size_t count,
-                                       tutti_type type, int peer, tutti_request **request);
+                                       tutti_type type, int dest, int tag, tutti_request **request);
+TUTTI_API tutti_status tutti_recv_init(tutti_comm *comm, void *dst, size_t count, tutti_type type,
+                                       int source, int tag, tutti_received *received,
+                                       tutti_request **request);
 
 #ifdef __cplusplus
 }

@@ -98,7 +98,7 @@ REFUSED = {
     "array 0 is of class int|out is of class int": lambda: comm.allreduce_many([1]),
     "reduce_scatter: array is of class list": lambda: comm.reduce_scatter([1]),
     "root 7000 is not a rank": lambda: comm.broadcast(1, root=7000),
-    "source -1 is not a rank": lambda: comm.recv(),
+    "source -2 is not a rank": lambda: comm.recv(source=-2),
 }
 
 

@@ -34,6 +34,24 @@ def messages():
     again.free()
 
 
+def tags():
+    right, left, received = (me + 1) % P, (me - 1) % P, tutti.Received()
+    sent = [comm.isend(np.arange(tag), right, tag) for tag in (5, 6, 7)]
+    for tag in (7, 5):
+        got = comm.recv(np.zeros(9, int), left, tag, received=received)
+        if (received.source, received.tag, received.count, got[tag - 1]) != (left, tag, tag, tag - 1):
+            return f"tag {tag}: {received} {got}"
+    never = comm.irecv(np.zeros(1, int), left, 8)
+    if not never.cancel() or never.running or comm.recv(np.zeros(9, int), received=received)[5] != 5 or received.tag != 6:
+        return f"from any rank: {received}, {never}"
+    tutti.wait_all(sent)
+    if P > 1 and me < 2:
+        thing = comm.send({"from": 0}, 1, 2) if me == 0 else comm.recv(tag=2, received=received)
+        if me and (thing != {"from": 0} or (received.source, received.tag) != (0, 2)):
+            return f"{thing}, {received}"
+    return ""
+
+
 def barriers():
     comm.barrier()
     comm.ibarrier().wait()
@@ -393,7 +411,7 @@ def kept_gradients():
     return ""
 
 
-for scene in (messages, barriers, groups, settings, calls_as_one, codes, own_ops, op_that_raises, shared_memory, registered, in_threads, others_run, buckets,
+for scene in (messages, tags, barriers, groups, settings, calls_as_one, codes, own_ops, op_that_raises, shared_memory, registered, in_threads, others_run, buckets,
               kept_gradients, explained, functions, of_other_processes):
     tap.run(f"{scene.__name__.replace('_', ' ')}, {P} ranks", scene)
 if "--end" in sys.argv:

@@ -28,7 +28,7 @@ from ._explain import (doctor, draw, explain, info, plans, prices, profile, prov
 from ._lib import VERSION as __version__
 from ._ops import BUILT_IN as _BUILT_IN
 from ._ops import Op, op, scaled
-from ._request import Persistent, Request, wait_all
+from ._request import ANY_SOURCE, ANY_TAG, Persistent, Received, Request, wait_all
 from . import _world
 from ._world import *
 
@@ -37,9 +37,9 @@ BAND, BOR, BXOR, LAND, LOR, LXOR = (_BUILT_IN[word] for word in ("band", "bor", 
 MINLOC, MAXLOC = _BUILT_IN["minloc"], _BUILT_IN["maxloc"]
 
 __all__ = [
-    "AVG", "AbortedError", "ArgumentError", "BAND", "BOR", "BXOR", "Buckets", "Comm", "DtypeError", "LAND", "LOR", "LXOR",
+    "ANY_SOURCE", "ANY_TAG", "AVG", "AbortedError", "ArgumentError", "BAND", "BOR", "BXOR", "Buckets", "Comm", "DtypeError", "LAND", "LOR", "LXOR",
     "MAX", "MAXLOC", "MIN", "MINLOC", "MismatchError", "Op", "OpError", "OutOfMemoryError", "OverlapError", "PROD", "PeerLostError",
-    "Persistent", "Request", "SUM", "ScheduleError", "StateError", "SystemCallError", "WaitTimeoutError", "TuttiError",
+    "Persistent", "Received", "Request", "SUM", "ScheduleError", "StateError", "SystemCallError", "WaitTimeoutError", "TuttiError",
     "UnsupportedError", "__version__", "create", "doctor", "draw", "explain", "finalize", "from_env", "from_gather",
     "from_mpi", "from_store", "from_threads", "info", "init", "newcomer", "op", "plans", "prices", "profile", "prove",
     "scaled", "schedule", "unique_id", "wait_all", "wisdom_export", "wisdom_forget", "wisdom_import",

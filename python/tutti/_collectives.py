@@ -19,7 +19,7 @@ from ._kinds import OpLike
 from ._lib import failure, lib
 from ._ops import RAISED, fit_for_bools, number_of, raised_in
 from ._parts import Parts
-from ._request import Request
+from ._request import ANY_SOURCE, ANY_TAG, Received, Request
 from ._types import name_of
 
 _SUM, _MOVE = "src dst count type op", "src dst count type"
@@ -37,7 +37,7 @@ _ALL_TO_ALL_V = forms("alltoallv", "pppppi", "alltoall", "src counts dst recv_co
 _BROADCAST, _GATHER, _SCATTER = (forms(name, "pppnii", name, _MOVE + " root") for name in ("broadcast", "gather", "scatter"))
 _MANY = struct_forms("allreduce", "n srcs dsts counts type op")
 _BARRIER = forms("barrier", "p", "barrier", "")
-_SEND, _RECV = message_forms("send", "ppnii"), message_forms("recv", "ppnii")
+_SEND, _RECV = message_forms("send", "ppniii"), message_forms("recv", "ppniiip")
 
 
 def _bytes(text: Optional[str]) -> Optional[bytes]:
@@ -413,9 +413,9 @@ class Collectives(Parts):
     ibarrier = started(_barrier)
     barrier_init = persistent(_barrier)
 
-    def _send(self, array: Any, to: int, *, dtype: Optional[str] = None) -> Ready:
-        """Send `array` to rank `to`, which receives it with `recv`. Messages have no tags: the k-th message
-        from this rank to `to` matches the k-th receive there from this rank. `send` may block until the
+    def _send(self, array: Any, to: int, tag: int = 0, *, dtype: Optional[str] = None) -> Ready:
+        """Send `array` to rank `to`, which receives it with `recv`. The receive that was started first among those that accept
+        this rank and `tag`, a number from 0, takes the message. `send` may block until the
         message is received. Two ranks that both send first may deadlock; use `isend` on one of them.
 
         >>> import tutti, numpy
@@ -427,24 +427,28 @@ class Collectives(Parts):
         """
         to = self._rank("send", "to", to)
         src, count, code, keep = vector(array, "send", "array", dtype, False, True)
-        return _SEND, (src, count, code & 255, to), None, keep
+        return _SEND, (src, count, code & 255, to, operator.index(tag)), None, keep
 
     send = blocking(_send, _kinds.Sent)
     isend = started(_send)
     send_init = persistent(_send)
 
-    def _recv(self, out: Any = None, source: int = -1, *, dtype: Optional[str] = None) -> Ready:
+    def _recv(self, out: Any = None, source: int = ANY_SOURCE, tag: int = ANY_TAG, *, dtype: Optional[str] = None,
+              received: Optional[Received] = None) -> Ready:
         """Receive a message from rank `source` into `out`, and return `out`; see `send`. Without `out`, receive and
-        return an object.
+        return an object. A message may have fewer elements than `out`: `received`, a `tutti.Received`, says how many, from
+        which rank, and with which tag.
 
         >>> import tutti
-        >>> comm = tutti.init()
+        >>> comm, received = tutti.init(), tutti.Received()
         >>> if comm.size > 1 and comm.rank < 2:
-        ...     _ = comm.send({"loss": 0.5}, 1) if comm.rank == 0 else comm.recv(source=0)
+        ...     _ = comm.send({"loss": 0.5}, 1, tag=7) if comm.rank == 0 else comm.recv(tag=7, received=received)
         """
-        source = self._rank("recv", "source", source)
+        if source != ANY_SOURCE:
+            source = self._rank("recv", "source", source)
         dst, count, code, keep = vector(out, "recv", "out", dtype, True, True)
-        return _RECV, (dst, count, code & 255, source), out, keep
+        place = None if received is None else ctypes.addressof(received)
+        return _RECV, (dst, count, code & 255, source, operator.index(tag), place), out, (keep, received)
 
     recv = blocking(_recv, _kinds.Received)
     irecv = started(_recv)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import array as arrays
 from typing import TYPE_CHECKING, Any, List, Literal, Optional, Protocol, Sequence, TypeVar, Union, overload
 
+from . import _request
 from ._ops import Op
 
 OpWord = Literal["sum", "prod", "min", "max", "avg", "mean", "band", "bor", "bxor", "land", "lor", "lxor", "minloc", "maxloc"]
@@ -205,7 +206,7 @@ class Nothing(Kind):
 class Sent(Kind):
     """send"""
 
-    def __call__(self, array: Any, to: int, *, dtype: Optional[str] = None) -> None:
+    def __call__(self, array: Any, to: int, tag: int = 0, *, dtype: Optional[str] = None) -> None:
         raise NotImplementedError
 
 
@@ -213,8 +214,9 @@ class Received(Kind):
     """recv"""
 
     @overload
-    def __call__(self, out: None = ..., *, source: int) -> Any: ...
+    def __call__(self, out: None = ..., source: int = ..., tag: int = ..., *, received: Optional[_request.Received] = ...) -> Any: ...
     @overload
-    def __call__(self, out: U, source: int, *, dtype: Optional[str] = ...) -> U: ...
+    def __call__(self, out: U, source: int = ..., tag: int = ..., *, dtype: Optional[str] = ...,
+                 received: Optional[_request.Received] = ...) -> U: ...
     def __call__(self, *_args: Any, **_named: Any) -> Any:
         raise NotImplementedError

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable, Optional, Sequence
 from ._errors import ArgumentError, NotAnArrayError, OpError
 from ._kinds import OpLike
 from ._ops import MadeOp
+from ._request import ANY_SOURCE, ANY_TAG, Received
 
 if TYPE_CHECKING:
     from ._comm import Comm
@@ -195,21 +196,22 @@ def _parts(comm: "Comm", things: Any, call: str) -> list[bytes]:
 # ---- messages ----
 
 
-def _send(comm: "Comm", thing: Any, to: int) -> None:
+def _send(comm: "Comm", thing: Any, to: int, tag: int = 0) -> None:
     data = _packed(thing)
     _none_failed("send", [], [data])
-    comm.send(_slot(data, len(data)), to)
+    comm.send(_slot(data, len(data)), to, tag)
     if len(data) > _ROOM:
-        comm.send(data[_ROOM:], to)
+        comm.send(data[_ROOM:], to, tag)
 
 
-def _recv(comm: "Comm", _nothing: None, source: int) -> Any:
-    slot = bytearray(_SLOT)
-    comm.recv(slot, source)
+def _recv(comm: "Comm", _nothing: None, source: int = ANY_SOURCE, tag: int = ANY_TAG, received: Optional[Received] = None) -> Any:
+    slot, took = bytearray(_SLOT), Received() if received is None else received
+    comm.recv(slot, source, tag, received=took)
     head = _Slot(memoryview(slot), "recv")
     rest = bytearray(head.rest)
     if rest:
-        comm.recv(rest, source)
+        comm.recv(rest, took.source, took.tag)
+    took.count = 1
     return head.thing(rest)
 
 

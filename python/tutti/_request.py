@@ -15,8 +15,20 @@ from ._lib import failure, lib
 if TYPE_CHECKING:
     from ._comm import Comm
 
+ANY_SOURCE = ANY_TAG = -1
 _INTERRUPTED = -14
 _GOES_ON = StateError.status, _INTERRUPTED  # the request stays active: another thread is in a call; a signal handler raised
+
+
+class Received(ctypes.Structure):
+    """What a receive took: the rank that sent it, its tag, its number of elements. A receive fills it in when it is complete."""
+    source: int
+    tag: int
+    count: int
+    _fields_ = [("source", ctypes.c_int), ("tag", ctypes.c_int), ("count", ctypes.c_size_t)]
+
+    def __repr__(self) -> str:
+        return f"tutti.Received(source={self.source}, tag={self.tag}, count={self.count})"
 
 
 class Request:
@@ -75,6 +87,14 @@ class Request:
         done = ctypes.c_int()
         status = lib.tutti_request_test(ctypes.byref(self._handle), ctypes.byref(done))
         return self._settled(status) if status or done.value else False
+
+    def cancel(self) -> bool:
+        """Take back a receive whose message has not begun to arrive. Returns whether it did; otherwise wait for the request."""
+        if self.running and lib.tutti_request_free(ctypes.byref(self._handle)) == 0:
+            self._comm._running.discard(self)
+            self._failure = StateError("the receive was cancelled")
+            self._keep = ()
+        return not self.running
 
     def __repr__(self) -> str:
         return f"<tutti.{type(self).__name__}, {'running' if self.running else 'not running'}>"

@@ -34,8 +34,11 @@ static tutti_status check_and_make(tutti_comm *comm, const char *function, const
     return tt_request_make(comm, "tutti_" #name "_init", check_and_make, &m, true, request);   \
   }
 
-MESSAGE(send, LIST(const void *src, size_t count, tutti_type type, int peer),
-        LIST(.peer = peer, .type = type, .count = count, .sends = true,
+MESSAGE(send, LIST(const void *src, size_t count, tutti_type type, int dest, int tag),
+        LIST(.peer = dest, .tag = tag, .type = type, .count = count, .sends = true,
              .at = (void *)(uintptr_t)src))
-MESSAGE(recv, LIST(void *dst, size_t count, tutti_type type, int peer),
-        LIST(.peer = peer, .type = type, .count = count, .at = dst))
+MESSAGE(recv,
+        LIST(void *dst, size_t count, tutti_type type, int source, int tag,
+             tutti_received *received),
+        LIST(.peer = source, .tag = tag, .type = type, .count = count, .at = dst,
+             .received = received))

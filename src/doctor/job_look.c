@@ -200,7 +200,7 @@ static bool copy_comm(const reader *r, int rank, uint64_t at, tt_look_comm *l) {
   memcpy(&l->shown, s, sizeof l->shown);
   copy_words(l->shown.name, s->name, sizeof s->name);
   copy_words(l->shown.tag, s->tag, sizeof s->tag);
-  l->waits = s->since && s->waits_for < s->ranks;
+  l->waits = s->since && (s->waits_for < s->ranks || s->waits_for == TT_ANY_RANK);
   take_calls(r, l);
   l->aborted = (tutti_status)atomic_load_explicit(&ctrl->aborted, memory_order_relaxed);
   if (l->aborted) copy_words(l->reason, ctrl->reason, sizeof l->reason);

@@ -29,15 +29,16 @@ static void add_call(tt_text *t, const tt_look_comm *comm, uint64_t seq) {
               seq);
 }
 
-/* The same of the operation that it waits in; or "message 3, to receive 10 double". */
+/* The same of the operation that it waits in; or "a message, to receive 10 double with tag 3". */
 static void add_waiting(tt_text *t, const tt_look_comm *comm) {
-  if (comm->shown.message)
-    tt_text_add(t, "message %llu, to %s %llu %s", comm->shown.waits_in,
-                comm->shown.message == 1 ? "receive" : "send",
-                (unsigned long long)comm->shown.count,
-                tutti_type_name((tutti_type)comm->shown.type));
-  else
+  char words[120];
+  if (!comm->shown.message) {
     add_call(t, comm, comm->shown.waits_in);
+    return;
+  }
+  tt_p2p_words(comm->shown.message == 2, comm->shown.count, (tutti_type)comm->shown.type,
+               (int)comm->shown.waits_in, words, sizeof words);
+  tt_text_add(t, "a message, to %s", words);
 }
 
 /* ---- what is wrong ---- */
@@ -199,7 +200,10 @@ static void say_root(tt_text *t, const tt_look *v, int root, const int *roots, b
   }
   if (!longest) return;
   if (root == ELSEWHERE)
-    tt_text_add(t, "rank %u is on another node", longest->shown.waits_for);
+    tt_text_add(t,
+                longest->shown.waits_for == TT_ANY_RANK ? "no rank has sent it"
+                                                        : "rank %u is on another node",
+                longest->shown.waits_for);
   else
     add_state(t, v, root, longest);
   tt_text_add(t, "; ");
@@ -310,8 +314,10 @@ static void say_comm(tt_text *t, const tt_look *v, const tt_look_comm *comm) {
   switch (doing_of(comm)) {
     case OVER: tt_text_add(t, "gets the error of a failed communicator"); break;
     case WAITS:
-      tt_text_add(t, "waits %.1f s for rank %u in ", (double)comm->waited / 1e6,
-                  comm->shown.waits_for);
+      tt_text_add(t,
+                  comm->shown.waits_for == TT_ANY_RANK ? "waits %.1f s for any rank in "
+                                                       : "waits %.1f s for rank %u in ",
+                  (double)comm->waited / 1e6, comm->shown.waits_for);
       add_waiting(t, comm);
       if (!comm->shown.message) tt_text_add(t, ", step %u", comm->shown.waits_at);
       break;
@@ -398,12 +404,12 @@ static void json_comm(tt_text *t, const tt_look_comm *comm) {
   json_words(t, "tag", d == WAITS ? comm->shown.tag : "");
   json_words(t, "reason", d == OVER ? comm->reason : "");
   if (d == WAITS) {
-    tt_text_add(t, ", \"for\": %u, \"seconds\": %.6f", comm->shown.waits_for,
+    tt_text_add(t, ", \"for\": %d, \"seconds\": %.6f", (int)comm->shown.waits_for,
                 (double)comm->waited / 1e6);
     if (comm->shown.message)
       tt_text_add(
-          t, ", \"message\": {\"number\": %llu, \"sends\": %s, \"count\": %llu, \"type\": \"%s\"}",
-          comm->shown.waits_in, comm->shown.message == 2 ? "true" : "false",
+          t, ", \"message\": {\"tag\": %d, \"sends\": %s, \"count\": %llu, \"type\": \"%s\"}",
+          (int)comm->shown.waits_in, comm->shown.message == 2 ? "true" : "false",
           (unsigned long long)comm->shown.count, tutti_type_name((tutti_type)comm->shown.type));
     else
       tt_text_add(t, ", \"step\": %u", comm->shown.waits_at);

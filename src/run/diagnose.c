@@ -156,6 +156,13 @@ static void break_for_aggregator(tutti_comm *comm, const tt_operation *o) {
   comm->no_aggregator |= tt_comm_break(comm, TUTTI_ERR_PEER_LOST, true);
 }
 
+/* A rank that a message waits for and that is gone; -1: none. */
+static int lost_peer(tutti_comm *comm, const tt_p2p_message *m) {
+  for (int r = 0; r < comm->ranks; r++)
+    if (tt_p2p_awaits(m, r) && !comm->wire->peer->alive(comm->wire, r)) return r;
+  return -1;
+}
+
 /* Breaks the communicator: `peer` is gone, and this rank waited for it in an operation's step, or
  * for a message (m, or NULL). */
 static void break_for_lost(tutti_comm *comm, int peer, const tt_p2p_message *m,
@@ -167,7 +174,7 @@ static void break_for_lost(tutti_comm *comm, int peer, const tt_p2p_message *m,
   }
   exit_of(comm, peer, how, sizeof how);
   if (m)
-    snprintf(what, sizeof what, "to %s message %" PRIu64, m->sends ? "receive" : "send", m->number);
+    tt_p2p_words(!m->sends, m->count, m->type, m->tag, strcpy(what, "to ") + 3, sizeof what - 3);
   else
     snprintf(what, sizeof what, "in %s, operation %" PRIu64 ", step %u",
              tutti_coll_name(o->call.coll), o->stamp.seq, step);
@@ -251,9 +258,9 @@ void tt_break_interrupted(tutti_comm *comm, const char *name) {
 void tt_break_messages(tutti_comm *comm, tutti_status status) {
   const tt_p2p_message *m;
   for (int look = 0; status == TUTTI_ERR_PEER_LOST && look < LOOKS; look++, usleep(1000))
-    for (int i = 0; (m = tt_p2p_first(comm->flight->p2p, i)); i++)
-      if (!comm->wire->peer->alive(comm->wire, m->peer)) {
-        break_for_lost(comm, m->peer, m, NULL, 0);
+    for (int i = 0, lost; (m = tt_p2p_waiting(comm->flight->p2p, i)); i++)
+      if ((lost = lost_peer(comm, m)) >= 0) {
+        break_for_lost(comm, lost, m, NULL, 0);
         return;
       }
   snprintf(comm->why, sizeof comm->why, "%s", tutti_error());
@@ -268,11 +275,12 @@ static uint64_t waited_for(const tt_wait_policy *p, uint64_t now) {
 /* Checks messages as tt_look_after checks operations. A message that the caller does not wait for may take its time. */
 static void look_after_messages(tutti_comm *comm, tt_wait_policy *p, uint64_t now) {
   const tt_p2p_message *m,
-      *late = p->by && !p->by->ops->group ? p->by->message : tt_p2p_first(comm->flight->p2p, 0);
-  for (int i = 0; (m = tt_p2p_first(comm->flight->p2p, i)) && !comm->broken; i++) {
-    if (comm->wire->peer->alive(comm->wire, m->peer)) continue;
+      *late = p->by && !p->by->ops->group ? p->by->message : tt_p2p_waiting(comm->flight->p2p, 0);
+  for (int i = 0; (m = tt_p2p_waiting(comm->flight->p2p, i)) && !comm->broken; i++) {
+    const int lost = lost_peer(comm, m);
+    if (lost < 0) continue;
     if (tt_messages_progress(comm)) return;
-    break_for_lost(comm, m->peer, m, NULL, 0);
+    break_for_lost(comm, lost, m, NULL, 0);
   }
   if (comm->broken || !late) return;
   tt_report_late_message(comm, p, waited_for(p, now), late);

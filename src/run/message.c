@@ -1,18 +1,23 @@
 /* message.c - a message between two ranks as a request.
  *
  * Idea       a message is started, driven along with the operations in flight, and waited for. It has
- *            no position in the communicator's order, because only two ranks take part. Messages of
- *            a pair of ranks are ordered among themselves (engine/p2p.h).
+ *            no position in the communicator's order, because only two ranks take part. Which receive takes which
+ *            message follows from sender, tag and order (engine/p2p.h).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 
 #include "flight.h"
 
-/* Checks the peer and fills in the rest of the message. The comm is entered. */
+/* Checks peer and tag, and fills in the rest of the message. The comm is entered. */
 static tutti_status prepare_message(tutti_comm *comm, const char *function, tt_p2p_message *m) {
-  if (m->peer < 0 || m->peer >= comm->ranks)
-    return tt_fail(TUTTI_ERR_ARG, "%s: peer %d is not a rank of 0..%d", function, m->peer,
-                   comm->ranks - 1);
+  const bool any_source = !m->sends && m->peer == TUTTI_ANY_SOURCE;
+  if ((m->peer < 0 && !any_source) || m->peer >= comm->ranks)
+    return tt_fail(TUTTI_ERR_ARG, "%s: %s %d is not a rank of 0..%d%s", function,
+                   m->sends ? "dest" : "source", m->peer, comm->ranks - 1,
+                   m->sends ? "" : ", or TUTTI_ANY_SOURCE");
+  if (m->tag < 0 && (m->sends || m->tag != TUTTI_ANY_TAG))
+    return tt_fail(TUTTI_ERR_ARG, "%s: the tag is %d; it must be 0 or more%s", function, m->tag,
+                   m->sends ? "" : ", or TUTTI_ANY_TAG");
   if (!comm->flight->p2p) comm->flight->p2p = tt_p2p_new(comm->wire);
   if (!comm->flight->p2p)
     return tt_break_if_memory(
@@ -27,7 +32,11 @@ static void post_message(tutti_request *r) {
   tt_p2p_post(r->comm->flight->p2p, r->message);
 }
 
-static const tt_request_ops message_request = {.issue = post_message};
+static void report_received(tutti_request *r) {
+  if (r->message->received) *r->message->received = r->message->got;
+}
+
+static const tt_request_ops message_request = {.issue = post_message, .unpack = report_received};
 
 typedef struct message_box {
   tutti_request request;
@@ -61,9 +70,9 @@ tutti_status tt_message_run(tutti_comm *comm, const char *function, const tt_p2p
   status = prepare_message(comm, function, &box.message);
   if (!status && tt_p2p_is_alone(comm->flight->p2p, &box.message))
     status = tt_fail(TUTTI_ERR_STATE,
-                     "%s: peer is this rank itself, and the other half has not been started: it "
+                     "%s: %s is this rank itself, and the other half has not been started: it "
                      "would wait for ever",
-                     function);
+                     function, box.message.sends ? "dest" : "source");
   if (!status) {
     tt_trace_in(comm->trace, true);
     tt_request_issue(&box.request);

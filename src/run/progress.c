@@ -13,7 +13,8 @@
 
 /* each busy, abort, in_flight_count: order: seq_cst, a lock of one process (check-tsan) */
 
-static void complete_request(tutti_comm *comm, tutti_request *r, tutti_status status) {
+void tt_request_complete(tutti_request *r, tutti_status status) {
+  tutti_comm *comm = r->comm;
   tutti_request *whole = r->whole;
   if (!status && r->ops->unpack) r->ops->unpack(r);
   if (r->staged) status = tt_device_end(r, status);
@@ -22,7 +23,7 @@ static void complete_request(tutti_comm *comm, tutti_request *r, tutti_status st
   if (whole && status) whole->status = status;
   const bool over = whole && whole->ops->part_done(whole);
   if (--comm->flight->unfinished == 0) tt_comm_list(comm, false);
-  if (over) complete_request(comm, whole, whole->status);
+  if (over) tt_request_complete(whole, whole->status);
 }
 
 static void start_request(tutti_comm *comm, tutti_request *r) {
@@ -87,10 +88,10 @@ static void take_back(tutti_comm *comm) {
     }
 }
 
-static void complete_messages(tutti_comm *comm, tt_p2p_message *over, tutti_status status) {
+static void complete_messages(tt_p2p_message *over, tutti_status status) {
   for (tt_p2p_message *m = over, *next; m; m = next) {
     next = m->next;
-    complete_request(comm, m->owner, status);
+    tt_request_complete(m->owner, status);
   }
 }
 
@@ -99,7 +100,7 @@ bool tt_messages_progress(tutti_comm *comm) {
   tutti_status status = TUTTI_OK;
   tt_p2p_message *over = tt_p2p_progress(comm->flight->p2p, &moved, &status);
   if (status) tt_break_messages(comm, status);
-  complete_messages(comm, over, TUTTI_OK);
+  complete_messages(over, TUTTI_OK);
   return moved;
 }
 
@@ -116,15 +117,15 @@ static void release_streams(tutti_comm *comm) {
 static void fail_all(tutti_comm *comm) {
   if (comm->flight->stager) release_streams(comm);
   take_back(comm);
-  if (comm->flight->p2p) complete_messages(comm, tt_p2p_drop(comm->flight->p2p), comm->broken);
+  if (comm->flight->p2p) complete_messages(tt_p2p_drop(comm->flight->p2p), comm->broken);
   for (int i = 0; i < TT_WINDOW; i++) {
     tutti_request *r = comm->flight->places[i].by;
     comm->flight->places[i].by = NULL;
-    if (r) complete_request(comm, r, comm->broken);
+    if (r) tt_request_complete(r, comm->broken);
   }
   for (tutti_request *r = comm->flight->queue; r;) {
     tutti_request *next = r->next;
-    complete_request(comm, r, comm->broken);
+    tt_request_complete(r, comm->broken);
     r = next;
   }
   comm->flight->queue = comm->flight->queue_end = NULL;
@@ -170,7 +171,7 @@ static bool drive_operations(tutti_comm *comm) {
       tutti_request *r = place->by;
       place->by = NULL;
       if (place->operation.trace) tt_trace_over(comm->trace, seq);
-      complete_request(comm, r, TUTTI_OK);
+      tt_request_complete(r, TUTTI_OK);
     }
   }
   const uint64_t before = comm->flight->oldest;

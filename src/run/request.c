@@ -189,6 +189,8 @@ tutti_status tutti_request_free(tutti_request **request) {
   tutti_request *r = *request;
   if ((status = tt_comm_enter_failed_too(r->comm, "tutti_request_free"))) return status;
   tutti_comm *comm = r->comm;
+  if (r->state == TT_RUNNING && r->message && tt_p2p_withdraw(comm->flight->p2p, r->message))
+    tt_request_complete(r, TUTTI_ERR_ABORTED);
   if (r->state == TT_QUEUED || r->state == TT_RUNNING) {
     status = tt_fail(TUTTI_ERR_STATE, "tutti_request_free: it is running; wait for it first");
   } else {

@@ -51,6 +51,8 @@ struct tutti_request {
 extern const tt_request_ops tt_collective_ops;
 /* Starts or queues the request. The comm is entered. */
 void tt_request_issue(tutti_request *request);
+/* Ends a request, and the one that it is a part of, with this status. */
+void tt_request_complete(tutti_request *request, tutti_status status);
 /* For tt_request_ops: appends it to the queue, and starts what can start. */
 void tt_request_enqueue(tutti_request *request);
 /* Waits until the request completes; returns its status. If interrupted, returns

@@ -62,7 +62,7 @@ static void warn_or_time_out(tutti_comm *comm, tt_wait_policy *p, uint64_t waite
 
 static bool is_peer_stopped(tutti_comm *comm, int peer) {
   const tt_rank_info *w = comm->info;
-  if (peer >= comm->ranks) return false; /* an aggregator's */
+  if (peer < 0 || peer >= comm->ranks) return false; /* any rank; an aggregator's */
   if (comm->wire->peer->stopped && comm->wire->peer->stopped(comm->wire, peer)) return true;
   const long pid = comm->net && w[peer].host == w[comm->rank].host ? w[peer].pid : 0;
   return pid > 0 && pid != (long)getpid() && tt_state_stopped(tt_process_state(pid, NULL));
@@ -160,7 +160,9 @@ static void report_late(tutti_comm *comm, tt_wait_policy *p, uint64_t waited, in
   char text[400], time[16];
   format_seconds(waited, time, sizeof time);
   const tt_wire *a = comm->wire->aggregator;
-  if (peer >= comm->ranks)
+  if (peer == TUTTI_ANY_SOURCE)
+    snprintf(text, sizeof text, "rank %d has waited %s s for any rank%s", comm->rank, time, what);
+  else if (peer >= comm->ranks)
     snprintf(text, sizeof text, "rank %d has waited %s s for the aggregator at %s%s", comm->rank,
              time, a->aggregates->where(a), what);
   else
@@ -214,11 +216,11 @@ tutti_status tt_report_device(const tutti_comm *comm, const tt_call *call, tt_lo
 
 void tt_report_late_message(tutti_comm *comm, tt_wait_policy *p, uint64_t waited,
                             const tt_p2p_message *m) {
-  char what[128];
+  char what[160], words[120];
   if (!complains(comm, p, waited)) return;
-  snprintf(what, sizeof what, ", to %s message %" PRIu64 ", %llu %s", m->sends ? "receive" : "send",
-           m->number, (unsigned long long)m->count, tutti_type_name(m->type));
-  report_late(comm, p, waited, m->peer, what);
+  tt_p2p_words(!m->sends, m->count, m->type, m->tag, words, sizeof words);
+  snprintf(what, sizeof what, ", to %s", words);
+  report_late(comm, p, waited, m->opened && !m->sends ? m->got.source : m->peer, what);
 }
 
 void tt_report_undelivered(tutti_comm *comm, tt_wait_policy *p, uint64_t waited, int peer) {

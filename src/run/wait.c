@@ -40,7 +40,7 @@ static uint64_t now_us(void) {
 static void publish_wait(tutti_comm *comm, tt_wait_policy *p, int peer) {
   tt_shown *s = comm->wire->shown;
   const tt_rank_info *w = comm->info;
-  const bool near = peer < comm->ranks && w[peer].index >= 0 &&
+  const bool near = peer >= 0 && peer < comm->ranks && w[peer].index >= 0 &&
                     w[peer].placement.node == w[comm->rank].placement.node;
   STORE(s->waits_for, (uint32_t)peer);
   STORE(s->waits_near, near ? (uint32_t)w[peer].index : UINT32_MAX);
@@ -50,7 +50,9 @@ static void publish_wait(tutti_comm *comm, tt_wait_policy *p, int peer) {
   if (comm->heap && peer < comm->ranks) return; /* `tutti doctor` finds `shown` there */
   if (!p->note.call)                            /* tt_report_straggler warns */
     p->note = (tt_long_wait){"an operation", 1e-6 * (double)p->since, .warned = true};
-  if (peer < comm->ranks)
+  if (peer == TUTTI_ANY_SOURCE)
+    tt_long_wait_for(&p->note, "any of %d ranks", comm->ranks);
+  else if (peer < comm->ranks)
     tt_long_wait_for(&p->note, "rank %d of %d (operation %llu)", peer, comm->ranks, s->waits_in);
   else
     tt_long_wait_for(&p->note, "an aggregator (operation %llu)", s->waits_in);
@@ -59,10 +61,10 @@ static void publish_wait(tutti_comm *comm, tt_wait_policy *p, int peer) {
 static void show_message(tutti_comm *comm, tt_wait_policy *p, const tt_p2p_message *m) {
   tt_shown *s = comm->wire->shown;
   STORE(s->message, m->sends ? 2 : 1);
-  STORE(s->waits_in, m->number);
+  STORE(s->waits_in, (uint64_t)m->tag);
   STORE(s->type, (uint32_t)m->type);
   STORE(s->count, m->count);
-  publish_wait(comm, p, m->peer);
+  publish_wait(comm, p, m->opened && !m->sends ? m->got.source : m->peer);
 }
 
 typedef struct awaited {
@@ -93,7 +95,7 @@ static void show_wait(tutti_comm *comm, tt_wait_policy *p) {
     publish_wait(comm, p, a.peer);
     return;
   }
-  if (!m && comm->flight->p2p) m = tt_p2p_first(comm->flight->p2p, 0);
+  if (!m && comm->flight->p2p) m = tt_p2p_waiting(comm->flight->p2p, 0);
   if (m) show_message(comm, p, m);
 }
 

@@ -52,11 +52,12 @@ typedef struct tt_record {
 /* The state of a rank in a communicator, as its peers and `tutti doctor` see it. Only the rank
  * writes it: `over` after every operation, the rest when it has waited for a while. */
 enum { TT_WORDS = 48 }; /* bytes of a name or a tag, the final zero included */
+#define TT_ANY_RANK UINT32_MAX /* a message of any rank is awaited */
 typedef struct tt_shown {
   atomic_ullong over;     /* operations before it are over here */
-  atomic_ullong waits_in; /* the operation it waits in, or the number of the message it waits for */
+  atomic_ullong waits_in; /* the operation it waits in, or the tag of the message it waits for */
   atomic_uint waits_at;   /* the step it waits at */
-  atomic_uint waits_for;  /* the rank of the communicator it waits for */
+  atomic_uint waits_for;  /* the rank of the communicator it waits for; or TT_ANY_RANK */
   atomic_uint waits_near; /* that rank's heap; UINT32_MAX: of another node */
   atomic_uint message;    /* 0: waits in an operation; 1: to receive a message; 2: to send one */
   atomic_uint type;       /* element type */

@@ -145,9 +145,9 @@ static bool meet(tutti_comm *comm, enum wait how, int partner) {
     default:
       if (partner >= ranks) return true;
       if (me < partner)
-        return ERROR(tutti_recv(comm, &theirs, 1, TUTTI_UINT32, partner), TUTTI_OK, "") &&
+        return ERROR(tutti_recv(comm, &theirs, 1, TUTTI_UINT32, partner, 0, NULL), TUTTI_OK, "") &&
                CHECK(theirs == (uint32_t)partner);
-      return ERROR(tutti_send(comm, &mine, 1, TUTTI_UINT32, partner), TUTTI_OK, "");
+      return ERROR(tutti_send(comm, &mine, 1, TUTTI_UINT32, partner, 0), TUTTI_OK, "");
   }
 }
 

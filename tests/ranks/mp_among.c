@@ -29,8 +29,10 @@ static int by_messages(void *ctx, const void *mine, size_t bytes, void *all) {
     if (i == m->mine) memcpy(row, mine, bytes);
     for (int j = 0; j < m->n && !bad; j++) {
       if (j == i) continue;
-      if (m->mine == i) bad |= tutti_send(whole, mine, bytes, TUTTI_UINT8, m->list[j]) != TUTTI_OK;
-      if (m->mine == j) bad |= tutti_recv(whole, row, bytes, TUTTI_UINT8, m->list[i]) != TUTTI_OK;
+      if (m->mine == i)
+        bad |= tutti_send(whole, mine, bytes, TUTTI_UINT8, m->list[j], 0) != TUTTI_OK;
+      if (m->mine == j)
+        bad |= tutti_recv(whole, row, bytes, TUTTI_UINT8, m->list[i], 0, NULL) != TUTTI_OK;
     }
   }
   return bad;

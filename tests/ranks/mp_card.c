@@ -269,8 +269,9 @@ static bool refused(void) {
   float host[4] = {0}, *card = card_alloc(sizeof host);
   tutti_request *r = NULL;
   bool good = card != NULL;
-  good = tutti_send(comm, card, 4, TUTTI_FLOAT, 0) == TUTTI_ERR_UNSUPPORTED && good;
-  good = tutti_recv_start(comm, card, 4, TUTTI_FLOAT, 0, &r) == TUTTI_ERR_UNSUPPORTED && good;
+  good = tutti_send(comm, card, 4, TUTTI_FLOAT, 0, 0) == TUTTI_ERR_UNSUPPORTED && good;
+  good =
+      tutti_recv_start(comm, card, 4, TUTTI_FLOAT, 0, 0, NULL, &r) == TUTTI_ERR_UNSUPPORTED && good;
   good = tutti_reduce_local(card, host, host, 4, TUTTI_FLOAT, TUTTI_SUM) == TUTTI_ERR_UNSUPPORTED &&
          good;
   good = tutti_call_on_stream(comm, CALL(ALLREDUCE, .src = host, .dst = host, .count = 4,

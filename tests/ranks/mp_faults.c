@@ -46,7 +46,7 @@ int main(int argc, char **argv) {
   tutti_status status = TUTTI_OK;
   int done = 0;
   if (argc > 3 && strcmp(argv[3], "recv") == 0) {
-    status = tutti_recv(comm, x, 1, TUTTI_DOUBLE, tutti_comm_size(comm) - 1);
+    status = tutti_recv(comm, x, 1, TUTTI_DOUBLE, tutti_comm_size(comm) - 1, 0, NULL);
   } else if (argc > 3) { /* only test, never wait */
     status = tutti_allreduce_start(comm, x, y, 100000, TUTTI_DOUBLE, TUTTI_SUM, &r);
     while (!status && !done) status = tutti_request_test(&r, &done);

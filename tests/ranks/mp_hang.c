@@ -61,7 +61,7 @@ static tutti_status crossed(void) {
 }
 
 static tutti_status header(void) {
-  return me == last ? tutti_recv(comm, x, 7, TUTTI_DOUBLE, 0) : reduce_all(comm);
+  return me == last ? tutti_recv(comm, x, 7, TUTTI_DOUBLE, 0, 0, NULL) : reduce_all(comm);
 }
 
 static tutti_status differs(void) {

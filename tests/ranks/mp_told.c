@@ -44,7 +44,7 @@ static tutti_status act(tutti_comm *comm, manner m) {
   waits_since = seconds();
   if (rank == last && m == INTERRUPT) {
     tutti_interrupt_set(is_over, NULL);
-    const tutti_status status = tutti_recv(comm, x, 1, TUTTI_DOUBLE, 0);
+    const tutti_status status = tutti_recv(comm, x, 1, TUTTI_DOUBLE, 0, 0, NULL);
     tutti_interrupt_set(NULL, NULL);
     return status;
   }

@@ -36,11 +36,11 @@ static tutti_status request(void) {
 }
 
 static tutti_status receive(void) {
-  return tutti_recv(comm, x, 1, TUTTI_UINT8, 1);
+  return tutti_recv(comm, x, 1, TUTTI_UINT8, 1, 0, NULL);
 }
 
 static tutti_status give(void) {
-  return tutti_send(comm, x, MOST, TUTTI_UINT8, 1);
+  return tutti_send(comm, x, MOST, TUTTI_UINT8, 1, 0);
 }
 
 static tutti_status duplicate(void) {

@@ -39,8 +39,8 @@ scene_fn scene_late_helpers, scene_shared_helpers, scene_wrong_helpers;
 /* scenes_list.c */
 scene_fn scene_lists, scene_list_types, scene_list_mismatch;
 /* scenes_message.c */
-scene_fn scene_ring, scene_many_messages, scene_messages_of_one, scene_oneself,
-    scene_wrong_messages;
+scene_fn scene_ring, scene_tags, scene_any, scene_many_messages, scene_messages_of_one,
+    scene_oneself, scene_wrong_messages;
 /* scenes_several.c */
 scene_fn scene_groups, scene_wrong_groups, scene_several, scene_several_fail, scene_own_algorithm;
 /* scenes_shrink.c */

@@ -44,9 +44,10 @@ static bool make(sent_message *p, tutti_comm *comm, uint64_t seed, int peer, int
 }
 
 static bool start(sent_message *p) {
-  return CHECK(!(p->sends
-                     ? tutti_send_start(p->comm, p->x, p->n, TUTTI_UINT32, p->peer, &p->request)
-                     : tutti_recv_start(p->comm, p->x, p->n, TUTTI_UINT32, p->peer, &p->request)));
+  return CHECK(
+      !(p->sends
+            ? tutti_send_start(p->comm, p->x, p->n, TUTTI_UINT32, p->peer, 0, &p->request)
+            : tutti_recv_start(p->comm, p->x, p->n, TUTTI_UINT32, p->peer, 0, NULL, &p->request)));
 }
 
 /* Completes a message by wait or by tests, checks its content, and frees its memory. */
@@ -92,8 +93,8 @@ bool scene_ring(tutti_comm *base, uint64_t seed) {
          make(&p[1], comm, seed, peer, k, sizes[k], me % 2 == 1);
     for (int i = 0; i < 2 && ok; i++) {
       const sent_message *q = &p[i];
-      ok = CHECK(!(q->sends ? tutti_send(comm, q->x, q->n, TUTTI_UINT32, peer)
-                            : tutti_recv(comm, q->x, q->n, TUTTI_UINT32, peer))) &&
+      ok = CHECK(!(q->sends ? tutti_send(comm, q->x, q->n, TUTTI_UINT32, peer, 0)
+                            : tutti_recv(comm, q->x, q->n, TUTTI_UINT32, peer, 0, NULL))) &&
            finish(&p[i], seed, false);
     }
   }
@@ -148,8 +149,8 @@ bool scene_messages_of_one(tutti_comm *base, uint64_t seed) {
   tutti_request *s, *r;
   tutti_comm *comm;
   bool ok = CHECK(!tutti_comm_dup(base, &comm)) &&
-            CHECK(!tutti_recv_init(comm, in, 8, TUTTI_UINT32, left, &r)) &&
-            CHECK(!tutti_send_init(comm, out, 8, TUTTI_UINT32, right, &s));
+            CHECK(!tutti_recv_init(comm, in, 8, TUTTI_UINT32, left, 0, NULL, &r)) &&
+            CHECK(!tutti_send_init(comm, out, 8, TUTTI_UINT32, right, 0, &s));
   for (int k = 0; k < 40 && ok; k++) {
     for (size_t i = 0; i < 8; i++) out[i] = value(seed, me, right, k, i);
     ok = CHECK(!tutti_request_start(r)) && CHECK(!tutti_request_start(s)) &&
@@ -157,12 +158,83 @@ bool scene_messages_of_one(tutti_comm *base, uint64_t seed) {
     for (size_t i = 0; i < 8 && ok; i++) ok = CHECK(in[i] == value(seed, left, me, k, i));
   }
   ok = ok && CHECK(!tutti_request_free(&s)) && CHECK(!tutti_request_free(&r));
-  if (P > 1 && ok && me == 0) ok = CHECK(!tutti_send(comm, out, 8, TUTTI_UINT32, 1));
+  if (P > 1 && ok && me == 0) ok = CHECK(!tutti_send(comm, out, 8, TUTTI_UINT32, 1, 0));
   if (me == 0) ok = CHECK(!tutti_comm_free(comm)) && ok;
   ok = CHECK(!tutti_barrier(base)) && ok;
-  if (me == 1 && ok) ok = CHECK(!tutti_recv(comm, in, 8, TUTTI_UINT32, 0));
+  if (me == 1 && ok) ok = CHECK(!tutti_recv(comm, in, 8, TUTTI_UINT32, 0, 0, NULL));
   for (size_t i = 0; i < 8 && me == 1 && ok; i++) ok = CHECK(in[i] == value(seed, 0, 1, 39, i));
   return (me == 0 || CHECK(!tutti_comm_free(comm))) && ok;
+}
+
+/* Every rank sends every rank, itself included, messages with other tags, and receives them in another order, so that most
+ * come early; some by their tag from any rank, some with any tag. */
+bool scene_tags(tutti_comm *base, uint64_t seed) {
+  enum { EACH = 9 };
+  static const size_t lengths[EACH] = {1, 0, 70001, 20, 300, 5000, 21, 300001, 3};
+  const int me = tutti_comm_rank(base), P = tutti_comm_size(base), n = EACH * P;
+  sent_message *out = calloc((size_t)n, sizeof *out), *in = calloc((size_t)n, sizeof *in);
+  tutti_received *got = calloc((size_t)n, sizeof *got);
+  tutti_comm *comm;
+  bool ok = CHECK(out && in && got) && CHECK(!tutti_comm_dup(base, &comm));
+  for (int i = 0; i < n && ok; i++) { /* tags say the sender and the number */
+    const int to = (me + i) % P, k = i / P;
+    ok = make(&out[i], comm, seed, to, k, lengths[k], true) &&
+         CHECK(!tutti_send_start(comm, out[i].x, out[i].n, TUTTI_UINT32, to, EACH * me + k,
+                                 &out[i].request));
+  }
+  for (int i = 0; i < n && ok; i++) {
+    const int j = (i * 7 + (int)(seed % (uint64_t)n)) % n, at = n % 7 ? j : i, from = at % P,
+              k = at / P;
+    const int source = k % 2 ? TUTTI_ANY_SOURCE : from;
+    ok = make(&in[i], comm, seed, from, k, lengths[k], false) &&
+         CHECK(!tutti_recv_start(comm, in[i].x, in[i].n, TUTTI_UINT32, source, EACH * from + k,
+                                 &got[i], &in[i].request)) &&
+         (i % 4 || finish(&in[i], seed, i % 8));
+    if (ok && i % 4 == 0) in[i].x = NULL;
+  }
+  for (int i = 0; i < n && ok; i++) {
+    if (in[i].x) ok = finish(&in[i], seed, i % 3 == 0);
+    ok = ok && CHECK(got[i].source == in[i].peer) &&
+         CHECK(got[i].tag == EACH * in[i].peer + in[i].k) && CHECK(got[i].count == in[i].n) &&
+         finish(&out[i], seed, false);
+  }
+  free(out);
+  free(in);
+  free(got);
+  return CHECK(!tutti_comm_free(comm)) && ok;
+}
+
+/* Receives with any tag take messages in the order of sending; those from any rank take one of each; one without a message is
+ * taken back, and takes none after that. */
+bool scene_any(tutti_comm *base, uint64_t seed) {
+  const int me = tutti_comm_rank(base), P = tutti_comm_size(base);
+  uint32_t x[4] = {(uint32_t)seed}, y[8] = {0}, from = 0;
+  tutti_received got;
+  tutti_request *s[5], *none;
+  tutti_comm *comm;
+  bool ok = CHECK(!tutti_comm_dup(base, &comm)) &&
+            CHECK(!tutti_recv_start(comm, y, 8, TUTTI_UINT32, TUTTI_ANY_SOURCE, TUTTI_ANY_TAG, NULL,
+                                    &none)) &&
+            CHECK(!tutti_request_free(&none)) && CHECK(!none) && CHECK(!tutti_barrier(comm));
+  for (int k = 0; k < 4 && ok; k++)
+    ok = CHECK(!tutti_send_start(comm, x, (size_t)k, TUTTI_UINT32, (me + 1) % P, 5 - k, &s[k]));
+  for (int k = 0; k < 4 && ok; k++)
+    ok = CHECK(!tutti_recv(comm, y, 8, TUTTI_UINT32, (me + P - 1) % P, TUTTI_ANY_TAG, &got)) &&
+         CHECK(got.tag == 5 - k) && CHECK(got.count == (size_t)k) &&
+         CHECK(got.source == (me + P - 1) % P);
+  for (int k = 0; k < 4 && ok; k++) ok = CHECK(!tutti_request_wait(&s[k]));
+  ok = ok && CHECK(!tutti_send_start(comm, x, 1, TUTTI_UINT32, 0, 77, &s[4]));
+  for (int r = 0; r < P && me == 0 && ok; r++) {
+    ok = CHECK(!tutti_recv(comm, y, 1, TUTTI_UINT32, TUTTI_ANY_SOURCE, 77, &got)) &&
+         CHECK(!(from >> got.source & 1));
+    from |= 1u << got.source;
+  }
+  ok = ok && CHECK(!tutti_request_wait(&s[4])) &&
+       ERROR(tutti_recv(comm, y, 1, TUTTI_UINT32, 0, -3, NULL), TUTTI_ERR_ARG,
+             "the tag is -3|TUTTI_ANY_TAG") &&
+       ERROR(tutti_send(comm, y, 1, TUTTI_UINT32, 0, TUTTI_ANY_TAG), TUTTI_ERR_ARG,
+             "the tag is -1; it must be 0 or more");
+  return CHECK(!tutti_comm_free(comm)) && ok;
 }
 
 /* A rank sends to itself: the first of the two calls must be non-blocking. */
@@ -171,32 +243,34 @@ bool scene_oneself(tutti_comm *base, uint64_t seed) {
   uint32_t x = (uint32_t)seed, y = 0, big[5000] = {7}, copy[5000] = {0};
   tutti_comm *comm;
   tutti_request *r, *s;
-  bool ok = CHECK(!tutti_comm_dup(base, &comm)) &&
-            ERROR(tutti_send(comm, &x, 1, TUTTI_UINT32, me), TUTTI_ERR_STATE, "wait for ever") &&
-            ERROR(tutti_recv(comm, &x, 1, TUTTI_UINT32, me), TUTTI_ERR_STATE, "wait for ever") &&
-            CHECK(!tutti_recv_start(comm, &y, 1, TUTTI_UINT32, me, &r)) &&
-            ERROR(tutti_request_wait(&r), TUTTI_ERR_STATE, "itself|wait for ever") &&
-            ERROR(tutti_recv(comm, &y, 1, TUTTI_UINT32, me), TUTTI_ERR_STATE, "wait for ever") &&
-            CHECK(!tutti_send(comm, &x, 1, TUTTI_UINT32, me)) && CHECK(!tutti_request_wait(&r)) &&
-            CHECK(x == y);
-  ok = ok && CHECK(!tutti_send_start(comm, big, 5000, TUTTI_UINT32, me, &s)) &&
-       CHECK(!tutti_recv_start(comm, copy, 5000, TUTTI_UINT32, me, &r)) &&
+  bool ok =
+      CHECK(!tutti_comm_dup(base, &comm)) &&
+      ERROR(tutti_send(comm, &x, 1, TUTTI_UINT32, me, 0), TUTTI_ERR_STATE, "wait for ever") &&
+      ERROR(tutti_recv(comm, &x, 1, TUTTI_UINT32, me, 0, NULL), TUTTI_ERR_STATE, "wait for ever") &&
+      CHECK(!tutti_recv_start(comm, &y, 1, TUTTI_UINT32, me, 0, NULL, &r)) &&
+      ERROR(tutti_request_wait(&r), TUTTI_ERR_STATE, "itself|wait for ever") &&
+      ERROR(tutti_recv(comm, &y, 1, TUTTI_UINT32, me, 0, NULL), TUTTI_ERR_STATE, "wait for ever") &&
+      CHECK(!tutti_send(comm, &x, 1, TUTTI_UINT32, me, 0)) && CHECK(!tutti_request_wait(&r)) &&
+      CHECK(x == y);
+  ok = ok && CHECK(!tutti_send_start(comm, big, 5000, TUTTI_UINT32, me, 0, &s)) &&
+       CHECK(!tutti_recv_start(comm, copy, 5000, TUTTI_UINT32, me, 0, NULL, &r)) &&
        CHECK(!tutti_request_wait(&s)) && CHECK(!tutti_request_wait(&r)) && CHECK(copy[0] == 7);
   ok = CHECK(!tutti_barrier(base)) && ok;
   if (ok && me == 0)
-    ok = CHECK(!tutti_send_start(comm, &x, 1, TUTTI_UINT32, me, &s)) &&
-         ERROR(tutti_recv(comm, &y, 1, TUTTI_FLOAT, me), TUTTI_ERR_MISMATCH,
-               "sent are 1 uint32, received 1 float") &&
+    ok = CHECK(!tutti_send_start(comm, &x, 1, TUTTI_UINT32, me, 0, &s)) &&
+         ERROR(tutti_recv(comm, &y, 1, TUTTI_FLOAT, me, 0, NULL), TUTTI_ERR_MISMATCH,
+               "sent are 1 uint32, and the receive has room for 1 float") &&
          ERROR(tutti_request_wait(&s), TUTTI_ERR_MISMATCH, "sent are 1 uint32");
   return CHECK(!tutti_barrier(base)) && CHECK(!tutti_comm_free(comm)) && ok;
 }
 
-/* Mismatched counts or types: the receiver gets the error, and then all ranks. */
+/* No room for what was sent, or another type: the receiver gets the error, and then all ranks. */
 static bool one_mismatch(tutti_comm *base, int way, int from, int to) {
   static const char *const words[] = {
-      "sent are 3 float, received 4 float", "sent are 3 float, received 3 int32",
-      "sent are 9000 float, received 0 float", "sent are 0 float, received 4 float"};
-  static const size_t sent[] = {3, 3, 9000, 0}, got[] = {4, 3, 0, 4};
+      "with tag 0: sent are 3 float, and the receive has room for 2 float",
+      "sent are 3 float, and the receive has room for 3 int32",
+      "sent are 9000 float, and the receive has room for 0 float"};
+  static const size_t sent[] = {3, 3, 9000}, got[] = {2, 3, 0};
   const int me = tutti_comm_rank(base);
   static float x[9000], y[9000];
   tutti_status status = TUTTI_OK;
@@ -204,11 +278,11 @@ static bool one_mismatch(tutti_comm *base, int way, int from, int to) {
   tutti_comm *comm;
   bool ok = CHECK(!tutti_comm_dup(base, &comm));
   if (me == from) {
-    status = tutti_send_start(comm, x, sent[way], TUTTI_FLOAT, to, &r);
+    status = tutti_send_start(comm, x, sent[way], TUTTI_FLOAT, to, 0, &r);
     if (!status) tutti_request_wait(&r); /* already sent, or not */
   }
   if (me == to) {
-    status = tutti_recv(comm, y, got[way], way == 1 ? TUTTI_INT32 : TUTTI_FLOAT, from);
+    status = tutti_recv(comm, y, got[way], way == 1 ? TUTTI_INT32 : TUTTI_FLOAT, from, 0, NULL);
     ok = ERROR(status, TUTTI_ERR_MISMATCH, words[way]) && ok;
   }
   status = tutti_barrier(comm);
@@ -225,7 +299,7 @@ bool scene_wrong_messages(tutti_comm *base, uint64_t seed) {
   uint32_t x[20];
   bool ok = true;
   if (P == 1) return true;
-  for (int way = 0; way < 4 && ok; way++) ok = one_mismatch(base, way, from, to);
+  for (int way = 0; way < 3 && ok; way++) ok = one_mismatch(base, way, from, to);
   /* an abort ends all waits */
   ok = ok && CHECK(!tutti_comm_dup(base, &comm));
   if (ok && me == from) {
@@ -234,7 +308,9 @@ bool scene_wrong_messages(tutti_comm *base, uint64_t seed) {
   } else if (ok) {
     tutti_status status = TUTTI_OK; /* a slow rank may detect the abort before it waits */
     int n = 0;
-    while (n < 20 && !(status = tutti_recv_start(comm, &x[n], 1, TUTTI_UINT32, from, &r[n]))) n++;
+    while (n < 20 &&
+           !(status = tutti_recv_start(comm, &x[n], 1, TUTTI_UINT32, from, 0, NULL, &r[n])))
+      n++;
     ok = n == 20 || ERROR(status, TUTTI_ERR_ABORTED, "no post today");
     for (int i = n - 1; i >= 0 && ok; i--)
       ok = ERROR(tutti_request_wait(&r[i]), TUTTI_ERR_ABORTED, "no post today") && CHECK(!r[i]);
@@ -242,11 +318,11 @@ bool scene_wrong_messages(tutti_comm *base, uint64_t seed) {
   ok = CHECK(!tutti_barrier(base)) && CHECK(!tutti_comm_free(comm)) && ok;
   /* the error names the rank that does not send */
   ok = ok && CHECK(!tutti_comm_dup(base, &comm));
-  snprintf(words, sizeof words, "for rank %d (pid|to send message %llu, 1 uint32|the timeout is 1 s",
-           from, (unsigned long long)tt_first_number());
+  snprintf(words, sizeof words, "for rank %d (pid|to send 1 uint32 with tag 0: the timeout is 1 s",
+           from);
   if (ok && me == to) {
     ok = CHECK(!comm_set_timeout(comm, 1)) &&
-         ERROR(tutti_recv(comm, x, 1, TUTTI_UINT32, from), TUTTI_ERR_TIMEOUT, words);
+         ERROR(tutti_recv(comm, x, 1, TUTTI_UINT32, from, 0, NULL), TUTTI_ERR_TIMEOUT, words);
   }
   if (me != to) usleep(1200000);
   return CHECK(!tutti_barrier(base)) && CHECK(!tutti_comm_free(comm)) && ok;

@@ -30,14 +30,14 @@ static void fill(round_data *d, int me, int i) {
 static tutti_status all_kinds(tutti_comm *comm, round_data *d, size_t *counts) {
   const int me = tutti_comm_rank(comm), P = tutti_comm_size(comm);
   for (int r = 0; r < P; r++) counts[r] = (size_t)r + 1;
-  tutti_status status = tutti_recv(comm, &d->from_left, 1, TUTTI_INT64, (me + P - 1) % P);
+  tutti_status status = tutti_recv(comm, &d->from_left, 1, TUTTI_INT64, (me + P - 1) % P, 0, NULL);
   if (!status) status = tutti_allreduce(comm, d->a, d->a, 7, TUTTI_INT32, TUTTI_SUM);
   if (!status) status = tutti_allreduce(comm, d->b, d->b, LONG, TUTTI_INT32, TUTTI_SUM);
   if (!status) status = tutti_allreduce(comm, &d->f, &d->f, 1, TUTTI_FLOAT32, TUTTI_MAX);
   if (!status) status = tutti_broadcast(comm, &d->root, &d->root, 1, TUTTI_INT32, 0);
   if (!status)
     status = tutti_allgatherv(comm, d->spread + me * (me + 1) / 2, d->spread, counts, TUTTI_FLOAT32);
-  if (!status) status = tutti_send(comm, &d->to_right, 1, TUTTI_INT64, (me + 1) % P);
+  if (!status) status = tutti_send(comm, &d->to_right, 1, TUTTI_INT64, (me + 1) % P, 0);
   memset(counts, 0xff, MOST * sizeof *counts); /* the group has a copy */
   return status ? status : tutti_barrier(comm);
 }
@@ -137,7 +137,9 @@ bool scene_several_fail(tutti_comm *base, uint64_t seed) {
   bool ok = CHECK(!tutti_comm_dup(base, &comm));
   ok = ok && CHECK(!tutti_allreduce_start(base, &x[0], &x[0], 1, TUTTI_UINT32, TUTTI_SUM, &r[0]));
   for (int i = 1; i < 3 && ok; i++)
-    ok = CHECK(!tutti_recv_start(comm, &x[i], 1, TUTTI_UINT32, (tutti_comm_rank(comm) + 1) % tutti_comm_size(comm), &r[i]));
+    ok = CHECK(!tutti_recv_start(comm, &x[i], 1, TUTTI_UINT32,
+                                 (tutti_comm_rank(comm) + 1) % tutti_comm_size(comm), 0, NULL,
+                                 &r[i]));
   ok = ok && CHECK(!tutti_barrier(base)); /* none aborts before all have started */
   tutti_comm_abort(comm, "enough");
   ok = ok && ERROR(tutti_wait_all(3, r), TUTTI_ERR_ABORTED, "enough") && CHECK(!r[0] && !r[1] && !r[2]) &&

@@ -45,6 +45,8 @@ const scene scenes[] = {
     {"messages between all pairs of ranks, during collectives", scene_many_messages},
     {"persistent messages; one whose sender has gone", scene_messages_of_one},
     {"messages to oneself", scene_oneself},
+    {"messages with tags", scene_tags},
+    {"messages from any rank, with any tag", scene_any},
     {"messages that go wrong", scene_wrong_messages},
     {"calls are measured before they run", scene_measure},
     {"ops of the user's are not called with made up numbers", scene_measure_ops},

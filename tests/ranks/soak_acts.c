@@ -137,9 +137,11 @@ static tutti_status act_message(soak *s, uint64_t u) {
   const uint64_t mine = u + (uint64_t)me * 0x100001, left = (uint64_t)((me + P - 1) % P);
   snprintf(s->act, sizeof s->act, "messages of %zu in the ring, %llu", n, (unsigned long long)u);
   for (size_t i = 0; i < n; i++) in[i] = mine + i, out[i] = 0;
-  status = soak_note(s, tutti_recv_start(comm, out, n, TUTTI_UINT64, (int)left, &requests[0]));
+  status =
+      soak_note(s, tutti_recv_start(comm, out, n, TUTTI_UINT64, (int)left, 0, NULL, &requests[0]));
   if (!status)
-    status = soak_note(s, tutti_send_start(comm, in, n, TUTTI_UINT64, (me + 1) % P, &requests[1]));
+    status =
+        soak_note(s, tutti_send_start(comm, in, n, TUTTI_UINT64, (me + 1) % P, 0, &requests[1]));
   for (int i = 0; i < 2; i++) {
     const int k = (i + me) % 2;
     next = requests[k] ? tutti_request_wait(&requests[k]) : TUTTI_OK;

@@ -97,7 +97,7 @@ test_hang "two communicators, crossed" crossed "" \
   "^ranks wait for each other: rank [012] $pid for rank [012] in allreduce of 100000 double, sum \(operation [0-9]+\) of communicator [0-9], for [0-9.]+ s; rank"
 end
 test_hang "a message against a collective" letter "" \
-  "^ranks wait for each other: .*message 0, to receive 7 double of communicator"
+  "^ranks wait for each other: .*a message, to receive 7 double with tag 0 of communicator"
 end
 test_hang "ranks that called different things" differs "" \
   'is over \(ranks made different calls\): operation 5: rank [0-9] called (allreduce of 100000 double, sum|broadcast of 5 int32, root 0), but rank [0-9] called'

@@ -28,7 +28,7 @@ job run $keep -n 3 "$prog" quiet
 ok "a rank that exits without tutti_finalize is lost" all 'within 20000' 'says "a rank died: rank 2 .pid [0-9]+. died, it exited with status 0;"'
 job run $keep -n 3 "$prog" kill 0 recv
 ok "ranks that wait for a message from it detect it" all 'within 20000' \
-  'says "a rank died: rank 2 .pid [0-9]+. died, killed by SIGKILL; rank [01] waited for it to send message 0"'
+  'says "a rank died: rank 2 .pid [0-9]+. died, killed by SIGKILL; rank [01] waited for it to send 1 double with tag 0"'
 job run $keep -n 3 sh -c '[ $TUTTI_RANK = 2 ] && kill -9 $$; exec "$@"' sh "$prog" exit
 ok "a rank that dies during the bootstrap" all 'within 20000' \
   'says "no communicator: rank 2 of 3 died before tutti_comm_from_env, killed by SIGKILL"'

@@ -278,19 +278,26 @@ static void messages(void **state) {
   tutti_comm *c = comms[1];
   tutti_request *r;
   (void)state;
-  REFUSES(tutti_send(NULL, x, 4, TUTTI_DOUBLE, 0), TUTTI_ERR_ARG, "tutti_send: comm is NULL");
-  REFUSES(tutti_recv(NULL, x, 4, TUTTI_DOUBLE, 0), TUTTI_ERR_ARG, "tutti_recv: comm is NULL");
-  REFUSES(tutti_send(c, NULL, 4, TUTTI_DOUBLE, 0), TUTTI_ERR_ARG, "tutti_send: src is NULL");
-  REFUSES(tutti_recv(c, NULL, 4, TUTTI_DOUBLE, 0), TUTTI_ERR_ARG, "tutti_recv: dst is NULL");
-  REFUSES(tutti_send(c, x, 4, TUTTI_DOUBLE, 3), TUTTI_ERR_ARG, "peer 3 is not a rank of 0..2");
-  REFUSES(tutti_recv(c, x, 4, TUTTI_DOUBLE, -1), TUTTI_ERR_ARG, "peer -1 is not a rank of 0..2");
-  REFUSES(tutti_send(c, x, (size_t)-1, TUTTI_DOUBLE, 0), TUTTI_ERR_ARG, "count|negative");
-  REFUSES(tutti_send(c, x, 4, (tutti_type)88, 0), TUTTI_ERR_TYPE, "type 88");
-  REFUSES(tutti_recv(c, (char *)x + 1, 1, TUTTI_DOUBLE, 0), TUTTI_ERR_ARG, "dst is not aligned");
-  REFUSES(tutti_send_start(c, x, 4, TUTTI_DOUBLE, 3, &r), TUTTI_ERR_ARG, "tutti_send_start: peer");
+  REFUSES(tutti_send(NULL, x, 4, TUTTI_DOUBLE, 0, 0), TUTTI_ERR_ARG, "tutti_send: comm is NULL");
+  REFUSES(tutti_recv(NULL, x, 4, TUTTI_DOUBLE, 0, 0, NULL), TUTTI_ERR_ARG,
+          "tutti_recv: comm is NULL");
+  REFUSES(tutti_send(c, NULL, 4, TUTTI_DOUBLE, 0, 0), TUTTI_ERR_ARG, "tutti_send: src is NULL");
+  REFUSES(tutti_recv(c, NULL, 4, TUTTI_DOUBLE, 0, 0, NULL), TUTTI_ERR_ARG,
+          "tutti_recv: dst is NULL");
+  REFUSES(tutti_send(c, x, 4, TUTTI_DOUBLE, 3, 0), TUTTI_ERR_ARG, "dest 3 is not a rank of 0..2");
+  REFUSES(tutti_recv(c, x, 4, TUTTI_DOUBLE, -2, 0, NULL), TUTTI_ERR_ARG,
+          "source -2 is not a rank of 0..2, or TUTTI_ANY_SOURCE");
+  REFUSES(tutti_send(c, x, (size_t)-1, TUTTI_DOUBLE, 0, 0), TUTTI_ERR_ARG, "count|negative");
+  REFUSES(tutti_send(c, x, 4, (tutti_type)88, 0, 0), TUTTI_ERR_TYPE, "type 88");
+  REFUSES(tutti_recv(c, (char *)x + 1, 1, TUTTI_DOUBLE, 0, 0, NULL), TUTTI_ERR_ARG,
+          "dst is not aligned");
+  REFUSES(tutti_send_start(c, x, 4, TUTTI_DOUBLE, 3, 0, &r), TUTTI_ERR_ARG,
+          "tutti_send_start: dest");
   assert_null(r);
-  REFUSES(tutti_recv_start(c, x, 4, TUTTI_DOUBLE, 0, NULL), TUTTI_ERR_ARG, "request is NULL");
-  REFUSES(tutti_recv_init(c, NULL, 4, TUTTI_DOUBLE, 0, &r), TUTTI_ERR_ARG, "tutti_recv_init: dst");
+  REFUSES(tutti_recv_start(c, x, 4, TUTTI_DOUBLE, 0, 0, NULL, NULL), TUTTI_ERR_ARG,
+          "request is NULL");
+  REFUSES(tutti_recv_init(c, NULL, 4, TUTTI_DOUBLE, 0, 0, NULL, &r), TUTTI_ERR_ARG,
+          "tutti_recv_init: dst");
 }
 
 static void others(void **state) {

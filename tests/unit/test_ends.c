@@ -41,9 +41,9 @@ static int everything_is_refused(tutti_comm *c, tutti_request *idle, const char 
   const tutti_status no = TUTTI_ERR_STATE;
   return BAD(tutti_allreduce(c, x, y, 4, TUTTI_DOUBLE, TUTTI_SUM), no, words) +
          BAD(allreduce_many(c, 0, NULL, NULL, NULL, TUTTI_DOUBLE, TUTTI_SUM), no, words) +
-         BAD(tutti_send(c, x, 1, TUTTI_DOUBLE, 0), no, words) +
-         BAD(tutti_recv(c, x, 1, TUTTI_DOUBLE, 0), no, words) + BAD(tutti_barrier(c), no, words) +
-         BAD(tutti_barrier_start(c, &r), no, words) +
+         BAD(tutti_send(c, x, 1, TUTTI_DOUBLE, 0, 0), no, words) +
+         BAD(tutti_recv(c, x, 1, TUTTI_DOUBLE, 0, 0, NULL), no, words) +
+         BAD(tutti_barrier(c), no, words) + BAD(tutti_barrier_start(c, &r), no, words) +
          BAD(tutti_call_init(c, CALL(BARRIER, .count = 0), &r), no, words) +
          BAD(tutti_request_start(idle), no, words) + BAD(tutti_request_wait(&idle), no, words) +
          BAD(tutti_request_test(&idle, &done), no, words) +

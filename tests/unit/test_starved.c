@@ -105,10 +105,10 @@ static tutti_status listed(tutti_comm *c, vectors *v, size_t n) {
 static tutti_status ring(tutti_comm *c, vectors *v, size_t n) {
   const int me = tutti_comm_rank(c);
   tutti_request *r[2] = {NULL, NULL};
-  tutti_status status =
-                   tutti_recv_start(c, v->out, n, TUTTI_DOUBLE, (me + RANKS - 1) % RANKS, &r[0]),
+  tutti_status status = tutti_recv_start(c, v->out, n, TUTTI_DOUBLE, (me + RANKS - 1) % RANKS, 0,
+                                         NULL, &r[0]),
                next;
-  if (!status) status = tutti_send_start(c, v->in, n, TUTTI_DOUBLE, (me + 1) % RANKS, &r[1]);
+  if (!status) status = tutti_send_start(c, v->in, n, TUTTI_DOUBLE, (me + 1) % RANKS, 0, &r[1]);
   for (int i = 0; i < 2; i++)
     if (r[i] && (next = tutti_request_wait(&r[i])) && !status) status = next;
   return status;

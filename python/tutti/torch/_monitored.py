@@ -1,7 +1,7 @@
 """monitored_barrier for the backend in Python: a barrier that names the missing ranks. The same as in c10d/world.cpp.
 
 Each rank sends an empty message to rank 0, which replies with one byte per rank: 1 if that rank is missing. Each barrier uses
-its own tag, which programs do not use, so a message that arrives too late does not disturb a later barrier.
+its own tag, one of the highest, so a message that arrives too late does not disturb a later barrier.
 SPDX-License-Identifier: BSD-3-Clause
 """
 from __future__ import annotations

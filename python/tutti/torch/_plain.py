@@ -27,6 +27,7 @@ from ._monitored import monitored_barrier
 from ._stubs import AVG, GroupBase, Store, Tensors, backends_of, options, prefixed, work_done
 
 _RING = Ring()
+_HIGHEST_TAG, _RESERVED_TAGS = (1 << 31) - 1, 1 << 16  # of monitored barriers
 _LOOK = 0.02  # longest pause between two polls of the store, in seconds
 _GROUPS: list["Group"] = []  # keeps the Python objects alive: PyTorch's C++ half may outlive an unreferenced Python half
 
@@ -278,7 +279,8 @@ class Group(GroupBase):
         """A barrier that raises an error with the missing ranks."""
         given = opts.timeout.total_seconds()
         self.monitored += 1
-        monitored_barrier(self, given if given >= 0 else self.limit, wait_all_ranks, -1 - self.monitored)
+        monitored_barrier(self, given if given >= 0 else self.limit, wait_all_ranks,
+                          _HIGHEST_TAG - self.monitored % _RESERVED_TAGS)
 
     # ---- messages ----
 
