@@ -34,7 +34,8 @@ typedef struct turns {
 } turns;
 
 typedef struct member {
-  tt_wire wire;
+  tt_wire wire; /* whose `outside` is: */
+  tt_outside outside;
   tt_secure *secure;   /* of fd */
   int fd, epoll, also; /* also: the descriptor in `epoll` next to fd; -1: none */
   uint32_t events;
@@ -159,7 +160,7 @@ static void keep_pace(member *a, const tt_share *s) {
   static const double more =
       1.05; /* of its part, because the last byte comes back later than it went */
   const double all = (double)(s->gives.bytes + s->beside);
-  const double pace = s->beside ? more * a->wire.link * (double)s->gives.bytes / all : 0;
+  const double pace = s->beside ? more * a->outside.link * (double)s->gives.bytes / all : 0;
   if (pace != a->pace) tt_aggregator_pace(a->fd, pace);
   a->pace = pace;
 }
@@ -409,14 +410,14 @@ static const tt_channel_ops channel_ops = {
     .push = push, .head = head, .view = view, .release = release, .pull = pull};
 static const tt_peer_ops peer_ops = {
     .read_record = read_record, .alive = alive, .pid = pid, .shown = shown, .close = close_wire};
-static const tt_aggregator_ops aggregator_ops = {.begin = begin_run,
-                                                 .over = is_over,
-                                                 .drive = drive,
-                                                 .answers = answers,
-                                                 .quit = quit,
-                                                 .sleep_fd = sleep_fd,
-                                                 .where = where,
-                                                 .why = why};
+static const tt_outside_ops outside_ops = {.begin = begin_run,
+                                           .over = is_over,
+                                           .drive = drive,
+                                           .answers = answers,
+                                           .quit = quit,
+                                           .sleep_fd = sleep_fd,
+                                           .where = where,
+                                           .why = why};
 
 tutti_status tt_aggregator_wire(tt_connection to, const char *name, int rank, int ranks,
                                 tt_wire **wire) {
@@ -432,9 +433,10 @@ tutti_status tt_aggregator_wire(tt_connection to, const char *name, int rank, in
   }
   *a = (member){.wire = {.channel = &channel_ops,
                          .peer = &peer_ops,
-                         .aggregates = &aggregator_ops,
+                         .outside = &a->outside,
                          .rank = rank,
                          .ranks = ranks},
+                .outside = {.ops = &outside_ops, .wire = &a->wire},
                 .fd = to.fd,
                 .secure = to.secure,
                 .epoll = epoll_create1(EPOLL_CLOEXEC),

@@ -55,7 +55,7 @@ tutti_comm *tt_comm_among(const tutti_comm *old, const int *list, int n, int ran
   if (!comm) return NULL;
   comm->heap = old->heap ? tt_heap_hold(old->heap) : NULL;
   comm->load = old->load;
-  comm->no_aggregator = old->no_aggregator || !old->wire->aggregator;
+  comm->no_aggregator = old->no_aggregator || !old->wire->outside;
   comm->load.host_ranks_per_core *= (double)n / old->ranks; /* approximate */
   for (int r = 0; r < n; r++) comm->info[r] = old->info[list[r]];
   return comm;

@@ -218,13 +218,14 @@ void tt_aggregator_drop(tutti_comm *comm) {
     free(a->order);
     *a = (tt_aggregated){.chooser = NULL};
   }
-  if (!comm->wire || !comm->wire->aggregator) return;
+  if (!comm->wire || !comm->wire->outside) return;
   tt_comm_list(comm, false);
   /* Another thread may still drive it. */
   while (atomic_load(&comm->busy) & TT_DRIVER)
     sched_yield(); /* order: a lock of one process (check-tsan) */
-  comm->wire->aggregator->peer->close(comm->wire->aggregator);
-  comm->wire->aggregator = NULL;
+  tt_wire *out = comm->wire->outside->wire;
+  comm->wire->outside = NULL;
+  out->peer->close(out);
 }
 
 /* ---- connecting ---- */
@@ -250,12 +251,13 @@ static tutti_status session_key(const invitation *i, char of_session[TT_KEY + 1]
 static tutti_status make_wire(tutti_comm *comm, tt_connection to, const char *where,
                               const layout *x) {
   const double beta = comm->plans->setting.profile.net.beta;
-  const tutti_status status =
-      tt_aggregator_wire(to, where, comm->rank, comm->ranks, &comm->wire->aggregator);
+  tt_wire *out;
+  const tutti_status status = tt_aggregator_wire(to, where, comm->rank, comm->ranks, &out);
   if (status) return status;
-  comm->wire->aggregator->link = beta > 0 ? 1 / beta : 0;
-  comm->wire->aggregator->one_session = !x->each;
-  comm->wire->aggregator->sessions = x->each ? x->each : 1;
+  comm->wire->outside = out->outside;
+  out->outside->link = beta > 0 ? 1 / beta : 0;
+  out->outside->one_session = !x->each;
+  out->outside->sessions = x->each ? x->each : 1;
   return TUTTI_OK;
 }
 

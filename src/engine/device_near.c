@@ -25,7 +25,7 @@ typedef struct offer {
 typedef enum mapped { MAPPED, LATER, NEVER } mapped;
 
 tutti_op tt_near_op(const tt_wire *w, tutti_op op) {
-  return w->near && op == TUTTI_AVG ? TUTTI_SUM : op;
+  return w->near.wire && op == TUTTI_AVG ? TUTTI_SUM : op;
 }
 
 /* ---- which plans ---- */
@@ -46,15 +46,16 @@ static bool reads_sums_alone(const tt_step *step, const tt_span *sum) {
 
 /* Does a step exchange something with every other rank of this host, and with no other? */
 static bool is_among_near(const tt_program *p, const tt_wire *w, uint32_t step) {
-  if (p->at[step + 1] - p->at[step] != (uint32_t)w->near->ranks - 1 || p->waits[step]) return false;
+  if (p->at[step + 1] - p->at[step] != (uint32_t)w->near.wire->ranks - 1 || p->waits[step])
+    return false;
   for (uint32_t k = p->at[step]; k < p->at[step + 1]; k++)
-    if (w->near_rank[p->transfers[k].peer] < 0) return false;
+    if (w->near.rank[p->transfers[k].peer] < 0) return false;
   return true;
 }
 
 bool tt_near_first(const tt_program *p, const tt_wire *w) {
   const tt_sched *s = p->sched;
-  if (!w->near || s->nsteps < 2 || s->ranks != w->ranks) return false;
+  if (!w->near.wire || s->nsteps < 2 || s->ranks != w->ranks) return false;
   const tt_step *send = &s->steps[SENT], *sum = &s->steps[REDUCED];
   const tt_span *dst = &sum->dst;
   if (send->kind != TT_SEND || !send->split || sum->kind != TT_RECV_REDUCE ||
@@ -69,23 +70,24 @@ bool tt_near_first(const tt_program *p, const tt_wire *w) {
 /* ---- the agreement ---- */
 
 void tt_near_begin(tt_operation *o) {
-  const tt_wire *near = o->wire->near;
+  const tt_wire *near = o->wire->near.wire;
   o->near = (tt_near){.stage = TT_NEAR_SETTLED};
   if (near && near->ranks > 1 && o->call.coll == TUTTI_ALLREDUCE &&
-      o->call.count * o->reducer.element > near->flag_bytes)
+      o->call.count * o->reducer.element > near->size.flag)
     o->near.stage = TT_NEAR_SHOWS;
 }
 
 static bool offers(const tt_operation *o) {
   tt_staged *s = o->call.staged;
   return s && !o->reducer.times && !o->reducer.user && tt_staged_reach(s) != TT_REACHES_NOT &&
-         tt_staged_sums(s, o->call.type, tt_near_op(o->wire, o->call.op), o->wire->near->ranks) &&
+         tt_staged_sums(s, o->call.type, tt_near_op(o->wire, o->call.op),
+                        o->wire->near.wire->ranks) &&
          tt_near_first(o->program, o->wire);
 }
 
 /* Shows n bytes in a round; false: not yet. */
 static bool show(tt_operation *o, uint32_t round, const void *bytes, size_t n) {
-  tt_wire *near = o->wire->near;
+  tt_wire *near = o->wire->near.wire;
   void *slot = near->memory->flag_slot(near, o->stamp.seq, round, n);
   if (!slot) return false;
   memcpy(slot, bytes, n);
@@ -95,14 +97,14 @@ static bool show(tt_operation *o, uint32_t round, const void *bytes, size_t n) {
 
 static const void *shown(const tt_operation *o, int rank, uint32_t round, size_t n,
                          uint32_t *hash) {
-  tt_wire *near = o->wire->near;
+  tt_wire *near = o->wire->near.wire;
   *hash = o->stamp.hash;
   return near->memory->flag_get(near, rank, o->stamp.seq, round, n, hash);
 }
 
 /* Have all ranks of the host shown something in this round? */
 static bool all_show(tt_operation *o, uint32_t round, size_t n) {
-  const tt_wire *near = o->wire->near;
+  const tt_wire *near = o->wire->near.wire;
   for (int r = 0; r < near->ranks; r++) {
     uint32_t hash;
     if (r == near->rank) continue;
@@ -119,7 +121,7 @@ static bool all_show(tt_operation *o, uint32_t round, size_t n) {
 static const void *shown_by(const tt_operation *o, int r, uint32_t round, const void *mine,
                             size_t n) {
   uint32_t hash;
-  return r == o->wire->near->rank ? mine : shown(o, r, round, n, &hash);
+  return r == o->wire->near.wire->rank ? mine : shown(o, r, round, n, &hash);
 }
 
 /* What a rank with an offer shows. */
@@ -132,7 +134,7 @@ static offer own_vector(const tt_operation *o) {
 
 static bool all_offer(const tt_operation *o) {
   const offer own = {.offers = 1};
-  for (int r = 0; r < o->wire->near->ranks; r++)
+  for (int r = 0; r < o->wire->near.wire->ranks; r++)
     if (!((const offer *)shown_by(o, r, 0, &own, sizeof own))->offers) return false;
   return true;
 }
@@ -146,7 +148,7 @@ static mapped map_all(const tt_operation *o, const void **from) {
     from[e] = tt_staged_src(o->call.staged);
     if (k == p->at[REDUCED + 1] || p->transfers[k].entry != (uint32_t)e) continue;
     uint32_t hash;
-    const int r = o->wire->near_rank[p->transfers[k++].peer];
+    const int r = o->wire->near.rank[p->transfers[k++].peer];
     bool later = false;
     from[e] = tt_staged_map(o->call.staged,
                             &((const offer *)shown(o, r, 0, sizeof(offer), &hash))->src, &later);
@@ -156,7 +158,7 @@ static mapped map_all(const tt_operation *o, const void **from) {
 }
 
 static int count_devices(const tt_operation *o) {
-  const int n = o->wire->near->ranks;
+  const int n = o->wire->near.wire->ranks;
   const offer own = own_vector(o);
   int devices = 0;
   for (int r = 0; r < n; r++) {
@@ -183,7 +185,7 @@ static bool show_mapped(tt_operation *o) {
 /* Have all ranks of the host mapped all vectors? All learn the same. */
 static bool all_mapped(tt_operation *o) {
   mapped worst = MAPPED;
-  for (int r = 0; r < o->wire->near->ranks; r++)
+  for (int r = 0; r < o->wire->near.wire->ranks; r++)
     worst = (mapped)tt_max(
         (size_t)worst,
         (size_t) * (const uint8_t *)shown_by(o, r, 1, &o->near.mapped, sizeof o->near.mapped));
@@ -208,7 +210,7 @@ static size_t own_block(const tt_operation *o, int slice, size_t *at) {
 
 static tutti_status sum_slice(tt_operation *o, const void *const *vectors, int slice) {
   const void *from[TT_SUMMED_MOST];
-  const int n = o->wire->near->ranks;
+  const int n = o->wire->near.wire->ranks;
   size_t at;
   const size_t bytes = own_block(o, slice, &at);
   if (!bytes) return TUTTI_OK;
@@ -307,7 +309,7 @@ bool tt_near_awaits(const tt_operation *o, tt_awaits_fn *tell, void *ctx) {
   } waits[] = {{TT_NEAR_ASKS, 0, sizeof(offer)}, {TT_NEAR_AGREES, 1, 1}, {TT_NEAR_ENDS, 2, 1}};
   for (size_t i = 0; i < sizeof waits / sizeof *waits; i++)
     for (int r = 0; waits[i].stage == o->near.stage && r < o->wire->ranks; r++) {
-      const int near = o->wire->near_rank[r];
+      const int near = o->wire->near.rank[r];
       uint32_t hash;
       if (r != o->wire->rank && near >= 0 &&
           !shown(o, near, waits[i].round, waits[i].bytes, &hash) && tell(ctx, r, REDUCED))

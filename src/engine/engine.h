@@ -153,40 +153,60 @@ typedef struct tt_names {
   tt_store_rule stores; /* by which kind of stores it writes each piece */
 } tt_names;
 
-/* The arena loop's state; the first piece has the number `first`. */
-typedef struct tt_pieces {
-  tt_shape shape;
-  tt_partition cut; /* of the vector */
-  uint32_t at_once; /* pieces per batch: one, if any vector goes through an arena */
-  uint64_t first;   /* number of its first piece */
+/* How the arena's loop cuts a vector into pieces; the same on all ranks. */
+typedef struct tt_cut {
+  tt_partition at;
   uint32_t count;
-  size_t slot;         /* bytes of each of the `slots` slots of the arenas */
+  uint32_t at_once; /* pieces per batch: one, if any vector goes through an arena */
+  uint64_t first;   /* number of the first piece */
+  size_t slot;      /* bytes of each of the `slots` slots of the arenas */
   uint32_t slots;
   uint64_t slots_from; /* the first piece since they have that size */
-  uint32_t done[TT_COUNTERS];
-  uint32_t put_by_all; /* pieces all put before their flags; UINT32_MAX: not known yet */
-  bool given;          /* the peers write their sums into dst */
-  bool shows;          /* its sums go through the arena */
-  bool returned;       /* a peer's sum takes the place of what was put there for it */
-  bool looked_at;      /* peers may read its vectors until they have fetched everything */
-  tt_peers readers;    /* the ranks that then have */
-  bool on_device;      /* the devices of all ranks sum (device_sum.c) */
-  bool fetches;        /* its device fetches the sums out of the peers' memory (device_fetch.c) */
-  uint32_t asked;      /* pieces that it was asked to fetch */
-  bool mapped;         /* its device reaches the vectors of all ranks in this call */
-  bool learns;         /* all ranks find out whether they could */
-  int devices;         /* on which the ranks' vectors lie, once it has learnt that */
-  tt_names mine;
-  int first_given;   /* the first peer whose dst it writes to; ranks: none */
+} tt_cut;
+
+/* How a rank gets its result. */
+typedef enum tt_gets {
+  TT_GETS_COPIES,    /* it copies, or sums, what the others show */
+  TT_GETS_WRITTEN,   /* the peers write their sums into its dst */
+  TT_GETS_RETURNED,  /* a peer's sum takes the place of what was put there for it */
+  TT_GETS_FETCHES,   /* its device fetches the sums out of the peers' memory (device_fetch.c) */
+  TT_GETS_ON_DEVICES /* the devices of all ranks sum (device_sum.c) */
+} tt_gets;
+
+/* Where peers read what it shows until they have fetched everything. */
+typedef enum tt_shows { TT_SHOWS_NOTHING, TT_SHOWS_IN_ARENA, TT_SHOWS_IN_VECTORS } tt_shows;
+
+/* What a call's times say of it. */
+typedef struct tt_call_cost {
   struct tt_cycles *timed; /* rank 0 takes the time of this call for these; or NULL */
   uint64_t spent;          /* ticks so far, without the wait for other ranks */
-  tt_stores *stores; /* estimates for vectors of this size that go through arenas */
-  uint32_t counted;  /* pieces of earlier such vectors */
+  tt_stores *stores;       /* estimates for vectors of this size that go through arenas */
+  uint32_t counted;        /* pieces of earlier such vectors */
   tt_spent wrote[TT_STORES], read[TT_STORES];
+} tt_call_cost;
+
+/* The arena loop's state: the cut; who reads and writes what, known once the ranks' flags are set; progress; cost. */
+typedef struct tt_pieces {
+  tt_shape shape;
+  tt_cut cut;
+  tt_names mine;
+  tt_gets gets;
+  tt_shows shows;
+  tt_peers readers; /* the ranks that read what is shown in its vectors */
+  int first_given;  /* the first peer whose dst it writes to; ranks: none */
+  uint32_t done[TT_COUNTERS];
+  uint32_t put_by_all; /* pieces all put before their flags; UINT32_MAX: not known yet */
   struct {
     uint64_t target;
     int next; /* entries of the peers before it have published that much */
   } seen[TT_COUNTERS];
+  struct {
+    uint32_t asked; /* pieces that it was asked to fetch */
+    bool mapped;    /* it reaches the vectors of all ranks in this call */
+    bool learns;    /* all ranks find out whether they could */
+    int devices;    /* on which the ranks' vectors lie, once it has learnt that */
+  } device;
+  tt_call_cost cost;
 } tt_pieces;
 
 /* How far the ranks of a host are with a sum that kernels make among them (device_near.c). */
@@ -320,8 +340,8 @@ struct tt_run {
 
 tutti_status tt_run_begin(tt_run *r, int slice);
 bool tt_moving_is_over(const tt_run *r, uint32_t k);
-/* Announces the bytes of this run to the aggregator (share.c). over: the aggregator has received all of them,
- * and this rank its results; true without an aggregator. *status: TUTTI_ERR_MISMATCH if ranks made different calls. */
+/* Announces the bytes of this run outside (share.c). over: all of them have been received there,
+ * and this rank has its results; true if the ranks are alone. *status: TUTTI_ERR_MISMATCH if ranks made different calls. */
 void tt_share_begin(const tt_run *r);
 bool tt_share_over(const tt_run *r, tutti_status *status);
 bool tt_run_progress(tt_run *r, tutti_status *status);
@@ -344,9 +364,9 @@ void tt_moving_pass(tt_run *r, uint32_t k);
 void tt_run_free(tt_run *r, tt_wire *wire);
 bool tt_run_awaits(const tt_run *r, tt_awaits_fn *show, void *ctx);
 
-/* The wire to a peer: ranks beyond those of the communicator are an aggregator's. */
+/* The wire to a peer: ranks beyond those of the communicator are outside the job. */
 static inline tt_wire *tt_wire_to(const tt_operation *o, int peer) {
-  return peer < o->wire->ranks ? o->wire : o->wire->aggregator;
+  return peer < o->wire->ranks ? o->wire : o->wire->outside->wire;
 }
 
 /* Finds out where rounding errors are owed, if the call keeps them. False: out of memory. */

@@ -121,8 +121,9 @@ static bool progress_on_host(tt_operation *o);
 static bool stays_there(const tt_operation *o) {
   const tt_pieces *p = &o->pieces;
   if (o->near.stage != TT_NEAR_SETTLED) return true;
-  return o->loop == &tt_arena_loop && p->count &&
-         (p->on_device || (p->mine.comes == TT_REACHED && p->put_by_all == UINT32_MAX));
+  return o->loop == &tt_arena_loop && p->cut.count &&
+         (p->gets == TT_GETS_ON_DEVICES ||
+          (p->mine.comes == TT_REACHED && p->put_by_all == UINT32_MAX));
 }
 
 /* One pass over the copies from and to the device, as the trace records them: a step lasts while the rank has nothing

@@ -187,7 +187,7 @@ static bool send_header(tt_p2p *p2p, tt_p2p_message *m, bool *moved, tutti_statu
   char packet[PACKET];
   tt_wire *w = p2p->wire;
   peer *p = &p2p->peers[m->peer];
-  const size_t capacity = tt_min(w->beside, sizeof packet) - sizeof(header);
+  const size_t capacity = tt_min(w->size.beside, sizeof packet) - sizeof(header);
   const header head = header_of(m, m->bytes <= capacity ? m->bytes : 0);
   const size_t n = sizeof head + head.inside;
   uint64_t ticket;

@@ -23,7 +23,8 @@ static uint64_t send_priority(const tt_program *p, int slice, uint32_t k) {
 
 /* The first message from `k` on to peers of a level; ntransfers: none. */
 static uint32_t first_to(const tt_wire *wire, const tt_program *p, uint32_t k, uint8_t level) {
-  while (k < p->ntransfers && (!sends(p, k) || wire->level[p->transfers[k].peer] != level)) k++;
+  while (k < p->ntransfers && (!sends(p, k) || wire->paced.level[p->transfers[k].peer] != level))
+    k++;
   return k;
 }
 
@@ -42,13 +43,13 @@ void tt_pace_over(tt_run *r) {
 /* Is the message the next one, or does it go with that one? */
 static bool is_next(const tt_run *r, uint32_t k) {
   const tt_transfer *all = r->program->transfers;
-  return r->sent == k || (r->o->wire->at_once && all[r->sent].step == all[k].step);
+  return r->sent == k || (r->o->wire->paced.at_once && all[r->sent].step == all[k].step);
 }
 
 bool tt_pace_allows(const tt_run *r, uint32_t k) {
   const tt_operation *o = r->o;
   if (!is_next(r, k)) return false;
-  const uint8_t level = o->wire->level[r->program->transfers[k].peer];
+  const uint8_t level = o->wire->paced.level[r->program->transfers[k].peer];
   const uint64_t mine = send_priority(r->program, r->slice, k);
   int begun = r->slice;
   for (int i = 0; i < TT_FLIGHT; i++) {

@@ -81,7 +81,7 @@ static bool push_transfer(tt_run *r, const tt_step *step, const tt_transfer *t, 
                           tutti_status *status) {
   const tt_operation *o = r->o;
   bool moved = false;
-  if (o->wire->level && !tt_pace_allows(r, (uint32_t)(m - r->moving))) return false;
+  if (o->wire->paced.level && !tt_pace_allows(r, (uint32_t)(m - r->moving))) return false;
   while (m->left && my_turn(r, t)) {
     char *from;
     uint64_t n = tt_contiguous(r, &step->own, &m->cursor, &from);
@@ -118,7 +118,7 @@ static bool try_send(tt_run *r, const tt_step *step, uint32_t id, bool *ended,
     else
       *ended = false;
   }
-  if (moved && r->o->wire->level) tt_pace_over(r);
+  if (moved && r->o->wire->paced.level) tt_pace_over(r);
   return moved;
 }
 
@@ -291,7 +291,7 @@ static tt_event_kind event_of(const tt_step *step) {
   }
 }
 
-/* A trace is of ranks: an aggregator is none. */
+/* A trace is of ranks, and not of virtual ones. */
 static int traced_peer(const tt_run *r, int peer) {
   return peer < r->o->wire->ranks ? peer : -1;
 }
@@ -443,7 +443,7 @@ tutti_status tt_run_begin(tt_run *r, int slice) {
   memcpy(r->waits, p->waits, p->sched->nsteps * sizeof *r->waits);
   memset(r->turn, 0, p->npairs * sizeof *r->turn);
   r->sent = 0;
-  if (r->o->wire->level) {
+  if (r->o->wire->paced.level) {
     memset(r->moving, 0, p->ntransfers * sizeof *r->moving);
     tt_pace_over(r);
   }

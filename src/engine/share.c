@@ -1,4 +1,4 @@
-/* share.c - the data that a run sends to an aggregator, and gets from it.
+/* share.c - the data that a run sends outside the job, and gets from there.
  *
  * Idea       In a plan for an aggregator the ranks after those of the communicator are virtual: no process of
  *            the job runs their schedules. The messages to them, in the order of the schedule, are the data that this
@@ -37,7 +37,7 @@ static void add_stretch(tt_stretch *all, const tt_stretch *part, uint64_t begin,
 static bool leaves_host(const tt_run *r, const tt_transfer *t) {
   const tt_wire *w = r->o->wire;
   return r->program->sched->steps[t->step].kind == TT_SEND && t->peer < w->ranks &&
-         !(w->near && w->near_rank[t->peer] >= 0);
+         !(w->near.wire && w->near.rank[t->peer] >= 0);
 }
 
 /* Those that a rank trades with follow each other: with several aggregators they belong to one of them. */
@@ -54,9 +54,9 @@ void tt_share_begin(const tt_run *r) {
   const tt_operation *o = r->o;
   const tt_program *p = r->program;
   const bool reduces = tt_coll_reduces(o->call.coll);
-  tt_wire *aggregator = o->wire->aggregator;
-  const bool one = aggregator->one_session;
-  const uint64_t sessions = tt_coll_owned(o->call.coll) ? (uint64_t)aggregator->sessions : 1;
+  const tt_outside *out = o->wire->outside;
+  const bool one = out->one_session;
+  const uint64_t sessions = tt_coll_owned(o->call.coll) ? (uint64_t)out->sessions : 1;
   tt_stretch given[TT_PARTS] = {{0}}, wanted[TT_PARTS] = {{0}};
   tt_share share = {.lane = r->lane,
                     .stamp = o->stamp,
@@ -86,11 +86,11 @@ void tt_share_begin(const tt_run *r) {
   }
   if (one)
     share.bytes = tt_partition_at(&r->partition[TT_DST], p->sched->blocks) * o->reducer.element;
-  aggregator->aggregates->begin(aggregator, &share);
+  out->ops->begin(out->wire, &share);
 }
 
 bool tt_share_over(const tt_run *r, tutti_status *status) {
-  const tt_wire *aggregator = r->o->wire->aggregator;
+  const tt_outside *out = r->o->wire->outside;
   return r->program->sched->ranks <= r->o->wire->ranks ||
-         aggregator->aggregates->over(aggregator, r->lane, status);
+         out->ops->over(out->wire, r->lane, status);
 }

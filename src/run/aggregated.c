@@ -60,7 +60,7 @@ static const char *refusal(const tutti_comm *comm, const tt_call *c) {
 }
 
 static bool may_sum(const tutti_comm *comm, const tt_call *c) {
-  return comm->wire->aggregator && !c->everyone && c->count && !refusal(comm, c);
+  return comm->wire->outside && !c->everyone && c->count && !refusal(comm, c);
 }
 
 const char *tt_without_aggregator(const tutti_comm *comm) {
@@ -118,7 +118,7 @@ tutti_status tt_aggregated_choose(tutti_comm *comm, const tt_call *c, const tt_p
   bool aggregates = false;
   double seconds;
   const tt_plan_spec *other = wanted(comm, p, tt_call_override(comm, c), &aggregates);
-  if (aggregates && comm->wire->aggregator) {
+  if (aggregates && comm->wire->outside) {
     const char *why = refusal(comm, c);
     snprintf(choice->refusal, sizeof choice->refusal, "%s", why ? why : "");
   }
@@ -139,8 +139,8 @@ tutti_status tt_aggregated_choose(tutti_comm *comm, const tt_call *c, const tt_p
 }
 
 tutti_status tt_aggregated_say(tutti_comm *comm, const tt_call *c, tt_text *t) {
-  const tt_wire *w = comm->wire->aggregator;
-  const char *where = w->aggregates->where(w), *why = refusal(comm, c);
+  const tt_outside *out = comm->wire->outside;
+  const char *where = out->ops->where(out->wire), *why = refusal(comm, c);
   const tt_problem p = tt_problem_of(comm, c);
   char time[24], other[24];
   double seconds;

@@ -107,7 +107,7 @@ static inline int tt_call_data(const tutti_comm *comm, const tt_call *call) {
 }
 
 static inline size_t tt_window_bytes(const tutti_comm *comm) {
-  const size_t window = comm->wire->piece; /* small enough to stay in the cache */
+  const size_t window = comm->wire->size.piece; /* small enough to stay in the cache */
   return window ? window : 1 << 20;
 }
 

@@ -67,7 +67,7 @@ static tutti_status issue(tutti_comm *comm, tutti_request *r, void *stream) {
   r->stream = stream;
   const bool learns = r->call.coll == TUTTI_ALLREDUCE && r->staged &&
                       tt_call_bytes(comm, &r->call) / 2 >
-                          comm->wire->flag_bytes && /* short ones are summed by the host */
+                          comm->wire->size.flag && /* short ones are summed by the host */
                       tt_staged_learns(r->staged);
   r->detached = r->ops == &tt_collective_ops && !learns && has_driver(comm);
   if (!r->detached) { /* returns when the result has arrived; this keeps the stream's order, too */

@@ -19,11 +19,11 @@ static bool price(const tutti_comm *comm, uint64_t bytes, double plan, tt_device
   const int devices = tt_stager_devices(comm->flight->stager);
   const tt_profile *p = &comm->plans->setting.profile;
   if (!devices) return false;
-  if (!comm->wire->near) {
+  if (!comm->wire->near.wire) {
     *price = tt_price_on_devices(&p->device, comm->ranks, devices, bytes, plan);
     return true;
   }
-  const int near = comm->wire->near->ranks; /* each reads its block of the others' vectors */
+  const int near = comm->wire->near.wire->ranks; /* each reads its block of the others' vectors */
   const double stage = (double)bytes * (near - 1) / near * (p->shm.copy + p->gamma);
   *price = tt_price_near_devices(&p->device, near, devices, bytes, plan, stage);
   return true;
@@ -59,7 +59,7 @@ static tutti_status fits(tutti_comm *comm, const tt_call *call, const tt_plan_sp
   if (!status && tt_comm_near(comm, NULL) == comm->ranks) {
     status = tt_shape_of(&sched, 1, &shape);
     *fits = is_shaped(shape);
-  } else if (!status && comm->wire->near) {
+  } else if (!status && comm->wire->near.wire) {
     program = tt_program_new(sched, comm->plans->order, TT_SHAPE_NONE);
     if (!program) status = tt_fail(TUTTI_ERR_MEMORY, "out of memory to explain %s", plan->text);
     *fits = program && tt_near_first(program, comm->wire);
@@ -71,7 +71,8 @@ static tutti_status fits(tutti_comm *comm, const tt_call *call, const tt_plan_sp
 
 /* Why the call goes through the host, whatever the prices; NULL: it need not. */
 static const char *refusal(const tutti_comm *comm, const tt_call *call, bool fits) {
-  const tt_wire *among = comm->wire->near ? comm->wire->near : comm->wire; /* whom kernels serve */
+  const tt_wire *among =
+      comm->wire->near.wire ? comm->wire->near.wire : comm->wire; /* whom kernels serve */
   const tt_stager *s = comm->flight->stager;
   if (call->coll != TUTTI_ALLREDUCE) return "kernels sum allreduce alone";
   if (tt_call_is_exact(comm, call)) return "exact sums are made on the host";
@@ -80,11 +81,11 @@ static const char *refusal(const tutti_comm *comm, const tt_call *call, bool fit
   if (!fits)
     return "kernels take the place of one-shot and two-shot alone, and of two-shot within hosts as "
            "a plan's first stage";
-  if (tt_problem_of(comm, call).bytes <= among->flag_bytes)
+  if (tt_problem_of(comm, call).bytes <= among->size.flag)
     return "the host sums vectors that are so short";
   if (tt_stager_compiled(s, call->type, call->op) < 0) return "kernels do not have this op";
   if (tt_stager_reach(s) == TT_REACHES_NOT) return "a device does not reach another rank's memory";
-  if (tt_stager_reach(s) == TT_REACHES_UNKNOWN && comm->wire->near)
+  if (tt_stager_reach(s) == TT_REACHES_UNKNOWN && comm->wire->near.wire)
     return "the first such call finds out whether kernels can sum";
   if (tt_stager_reach(s) == TT_REACHES_UNKNOWN)
     return "the first such call goes so, and finds out whether kernels can sum the next ones";
@@ -96,7 +97,7 @@ tutti_status tt_device_way_of(tutti_comm *comm, const tt_call *call, const tt_pl
   bool possible = false;
   const tutti_status status = fits(comm, call, plan, &possible);
   *way = (tt_device_way){.device = tt_device()->name,
-                         .within_hosts = comm->wire->near != NULL,
+                         .within_hosts = comm->wire->near.wire != NULL,
                          .why = refusal(comm, call, possible)};
   way->priced = !way->why && price(comm, tt_problem_of(comm, call).bytes, seconds, &way->price);
   way->kernels = way->priced && prefers_kernels(comm, &way->price);

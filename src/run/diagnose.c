@@ -134,8 +134,8 @@ static void exit_of(const tutti_comm *comm, int peer, char *words, size_t size) 
 /* The aggregator's connection has ended, for which this rank waited in an operation. If the aggregator still runs, it may
  * have ended the sums because a rank died: then that rank is the cause. */
 static bool find_lost_rank(tutti_comm *comm, int *peer) {
-  const tt_wire *a = comm->wire->aggregator;
-  if (!a->aggregates->answers(a)) return false;
+  const tt_outside *out = comm->wire->outside;
+  if (!out->ops->answers(out->wire)) return false;
   for (int look = 0; look < LOOKS; look++, usleep(1000)) {
     bool moved = false;
     if (comm->net->net->poll(comm->net, &moved)) return false;
@@ -147,11 +147,11 @@ static bool find_lost_rank(tutti_comm *comm, int *peer) {
 }
 
 static void break_for_aggregator(tutti_comm *comm, const tt_operation *o) {
-  const tt_wire *a = comm->wire->aggregator;
+  const tt_outside *out = comm->wire->outside;
   snprintf(comm->why, sizeof comm->why,
            "the aggregator at %s is lost: %s; rank %d waited for it in %s, operation %" PRIu64
            ". %s",
-           a->aggregates->where(a), a->aggregates->why(a), comm->rank,
+           out->ops->where(out->wire), out->ops->why(out->wire), comm->rank,
            tutti_coll_name(o->call.coll), o->stamp.seq, tt_without_aggregator(comm));
   comm->no_aggregator |= tt_comm_break(comm, TUTTI_ERR_PEER_LOST, true);
 }
@@ -203,7 +203,7 @@ static void ask_awaited(const awaited *a, int peer) {
 
 static bool worst(void *ctx, int peer, uint32_t step) {
   awaited *a = ctx;
-  tt_wire *w = peer < a->comm->ranks ? a->comm->wire : a->comm->wire->aggregator;
+  tt_wire *w = peer < a->comm->ranks ? a->comm->wire : a->comm->wire->outside->wire;
   tt_record theirs; /* a peer far beyond this operation sends nothing more for it */
   if (a->asks) ask_awaited(a, peer);
   bool beyond = w->peer->read_record(w, peer, a->seq, &theirs) < 0;

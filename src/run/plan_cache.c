@@ -94,7 +94,7 @@ static tutti_status find_or_prepare(tutti_comm *comm, const tt_ask *ask, const i
     free(p);
     return status;
   }
-  p->program->alike = comm->wire->level && tt_algo_uniform(ask, NULL);
+  p->program->alike = comm->wire->paced.level && tt_algo_uniform(ask, NULL);
   p->program->in_place_asked = ask->in_place;
   p->next = comm->plans->prepared;
   comm->plans->prepared = p;

@@ -78,8 +78,8 @@ void tt_request_enqueue(tutti_request *r) {
 /* Takes the callers' vectors back: peers may neither read nor write them any more. Peers write to
  * dst only where a loop runs, which works on whole vectors. */
 static void take_back(tutti_comm *comm) {
-  tt_wire *aggregator = comm->wire->aggregator;
-  if (aggregator) aggregator->aggregates->quit(aggregator);
+  const tt_outside *out = comm->wire->outside;
+  if (out) out->ops->quit(out->wire);
   bool quiet = comm->wire->memory->quiesce(comm->wire);
   for (int i = 0; i < TT_WINDOW && !quiet; i++)
     if (comm->flight->places[i].by && comm->flight->places[i].operation.loop) {
@@ -192,16 +192,16 @@ static bool progress_comm(tutti_comm *comm) {
   if (atomic_load_explicit(&comm->flight->abort, memory_order_relaxed) == 2)
     tt_comm_send_abort(comm);
   if (tt_comm_is_over(comm)) hear_abort(comm);
-  tt_wire *a = comm->wire->aggregator;
-  bool moved = a && !comm->broken && a->aggregates->drive(a);
+  const tt_outside *out = comm->wire->outside;
+  bool moved = out && !comm->broken && out->ops->drive(out->wire);
   if (!comm->flight->stuck && drive_operations(comm)) moved = true;
   const bool leaving = is_leaving(comm);
-  /* what an aggregator sends moves this rank, and says nothing of the others */
-  const bool looks = !moved || a || (!comm->flight->waits && comm->flight->seq % LOOK_EVERY == 0);
+  /* what comes from outside moves this rank, and says nothing of the others */
+  const bool looks = !moved || out || (!comm->flight->waits && comm->flight->seq % LOOK_EVERY == 0);
   if (tt_over_net(comm) && looks) tt_net_progress(comm, &moved);
   /* nothing comes elsewhere */
   comm->flight->stuck =
-      !moved && !leaving && comm->wire == comm->net && !a && !comm->flight->on_devices;
+      !moved && !leaving && comm->wire == comm->net && !out && !comm->flight->on_devices;
   if (comm->broken) {
     fail_all(comm);
     if (!comm->flight->unfinished) tt_comm_list(comm, false);

@@ -159,12 +159,12 @@ static void report_late(tutti_comm *comm, tt_wait_policy *p, uint64_t waited, in
                         const char *what) {
   char text[400], time[16];
   format_seconds(waited, time, sizeof time);
-  const tt_wire *a = comm->wire->aggregator;
+  const tt_outside *out = comm->wire->outside;
   if (peer == TUTTI_ANY_SOURCE)
     snprintf(text, sizeof text, "rank %d has waited %s s for any rank%s", comm->rank, time, what);
   else if (peer >= comm->ranks)
     snprintf(text, sizeof text, "rank %d has waited %s s for the aggregator at %s%s", comm->rank,
-             time, a->aggregates->where(a), what);
+             time, out->ops->where(out->wire), what);
   else
     snprintf(text, sizeof text, "rank %d has waited %s s for rank %d (pid %ld%s)%s", comm->rank,
              time, peer, comm->wire->peer->pid(comm->wire, peer),
@@ -176,7 +176,7 @@ static void report_late(tutti_comm *comm, tt_wait_policy *p, uint64_t waited, in
  * this rank was done. This pause lets it name the aggregator first. */
 enum { AGGREGATOR_GRACE_US = 1000000 };
 static uint64_t grace_for(const tutti_comm *comm, int peer) {
-  return comm->wire->aggregator && peer < comm->ranks ? AGGREGATOR_GRACE_US : 0;
+  return comm->wire->outside && peer < comm->ranks ? AGGREGATOR_GRACE_US : 0;
 }
 
 void tt_report_straggler(tutti_comm *comm, tt_wait_policy *p, uint64_t waited, int peer,

@@ -55,7 +55,7 @@ static void publish_wait(tutti_comm *comm, tt_wait_policy *p, int peer) {
   else if (peer < comm->ranks)
     tt_long_wait_for(&p->note, "rank %d of %d (operation %llu)", peer, comm->ranks, s->waits_in);
   else
-    tt_long_wait_for(&p->note, "an aggregator (operation %llu)", s->waits_in);
+    tt_long_wait_for(&p->note, "the aggregator (operation %llu)", s->waits_in);
 }
 
 static void show_message(tutti_comm *comm, tt_wait_policy *p, const tt_p2p_message *m) {
@@ -218,7 +218,7 @@ bool tt_request_await(tutti_request *r, bool deaf) {
   double asked = 0;
   bool waits = true;
   comm->flight->waits =
-      comm->wire == comm->net && comm->net->traits.can_wait && !comm->wire->aggregator;
+      comm->wire == comm->net && comm->net->traits.can_wait && !comm->wire->outside;
   for (uint32_t turn = 1; waits; turn++) {
     bool moved = tt_progress(comm);
     if (p.looks > 0 && p.looks < comm->flight->spins && (moved || r->state == TT_COMPLETE))

@@ -238,12 +238,12 @@ tutti_status tt_hybrid_wire(tt_wire *far, tt_wire *near, const int *near_rank, t
                          .first = far->first},
                 .far = far,
                 .near = near};
-  h->wire.beside = tt_min(far->beside, near->beside);
+  h->wire.size.beside = tt_min(far->size.beside, near->size.beside);
   h->wire.shown = near->shown;
   h->wire.proofs = near->proofs;
   memcpy(h->near_rank, near_rank, bytes);
-  h->wire.near = near;
-  h->wire.near_rank = h->near_rank;
+  h->wire.near.wire = near;
+  h->wire.near.rank = h->near_rank;
   *wire = &h->wire;
   return TUTTI_OK;
 }

@@ -14,7 +14,6 @@
 #include <stdatomic.h>
 
 #include "core.h"
-#include "stores.h"
 #include "tutti_net.h"
 
 /* TT_ROUNDS: rounds of an operation; in each, a rank publishes bytes for its peers in a flag slot. There is one round per level
@@ -243,9 +242,9 @@ typedef struct tt_net_ops {
   void (*exit_words)(tt_wire *w, int peer, char *words, size_t size);
 } tt_net_ops;
 
-/* ---- an aggregator: a process outside the job that sums (aggregator/) ---- */
+/* ---- outside: a process that is not in the job, and stands for the last ranks of a schedule (aggregator/) ---- */
 
-/* What one run of an operation sends to the aggregator, and gets back. Runs take their turns in the order
+/* What one run of an operation sends outside, and gets back. Runs take their turns in the order
  * of operations and slices, which is the same on all ranks; and in each, the virtual ranks theirs in
  * the order of their numbers: their parts, one after the other, are the vector. */
 enum { TT_PARTS = 16 };     /* virtual ranks at most */
@@ -265,7 +264,7 @@ typedef struct tt_share {
   uint64_t given[TT_PARTS], wanted[TT_PARTS]; /* of these, per virtual rank */
 } tt_share;
 
-typedef struct tt_aggregator_ops {
+typedef struct tt_outside_ops {
   /* A run begins: its bytes pass when its turn comes. over: they have, both ways; only then may another run use
    * the lane. *status: TUTTI_ERR_MISMATCH if ranks made different calls. */
   void (*begin)(tt_wire *w, const tt_share *share);
@@ -277,13 +276,23 @@ typedef struct tt_aggregator_ops {
   bool (*answers)(const tt_wire *w);
   /* The communicator has ended; its sums end on all members. */
   void (*quit)(tt_wire *w);
-  /* A descriptor that becomes readable when the aggregator's has data to read or space to write, or
+  /* A descriptor that becomes readable when the connection has data to read or space to write, or
    * when `also` becomes readable (-1: none). -1: unavailable. */
   int (*sleep_fd)(tt_wire *w, int also);
   /* Where it is, "HOST:PORT", and why it is lost. */
   const char *(*where)(const tt_wire *w);
   const char *(*why)(const tt_wire *w);
-} tt_aggregator_ops;
+} tt_outside_ops;
+
+typedef struct tt_outside {
+  const tt_outside_ops *ops;
+  tt_wire *wire; /* to it, with a channel to rank `ranks` of a schedule and those above */
+  /* All ranks are members of one session, and each host has a whole vector. Otherwise each rank is in the
+   * session of the ranks that have the same part of it on their hosts. */
+  bool one_session;
+  double link;  /* B/s of this host's link; 0: not known */
+  int sessions; /* if blocks belong to ranks, rank r is in session r mod `sessions` */
+} tt_outside;
 
 /* What a network is like. */
 typedef struct tt_net_traits {
@@ -295,6 +304,29 @@ typedef struct tt_net_traits {
   bool any_thread; /* any thread may call it, whatever the other threads call */
 } tt_net_traits;
 
+/* Of ranks on several hosts, some of which share memory: the wire among those of this rank's host, where rank r is
+ * rank[r]; < 0: of another host. NULL: the wire is of one kind. */
+typedef struct tt_near_wire {
+  tt_wire *wire;
+  const int *rank;
+} tt_near_wire;
+
+/* Bytes, the same on all ranks. */
+typedef struct tt_wire_sizes {
+  size_t flag;    /* most of a flag slot of the first round; 0: the wire has none */
+  size_t later;   /* of a slot of a later round */
+  size_t piece;   /* of a slot of the arena; 0: no arena */
+  uint32_t slots; /* number of these slots */
+  size_t beside;  /* that `push` takes whole or not at all, and copies */
+} tt_wire_sizes;
+
+/* Messages wait for their turn (engine/pace.c). */
+typedef struct tt_pacing {
+  const uint8_t
+      *level;   /* per peer, the level that separates it from this rank; NULL: they are not paced */
+  bool at_once; /* messages of a step leave together */
+} tt_pacing;
+
 struct tt_wire {
   const tt_channel_ops *channel;
   const tt_memory_ops *memory;
@@ -304,45 +336,20 @@ struct tt_wire {
    * network cannot do it. */
   const struct tt_shm_agree_ops *shm_agree;
   const struct tt_net_agree_ops *net_agree;
-  /* The wire to an aggregator, with a channel to rank `ranks` of a schedule and those above; NULL: no aggregator. */
-  tt_wire *aggregator;
-  const tt_aggregator_ops *aggregates; /* of that wire; NULL: of others */
-  /* Of that wire: all ranks are members of one session, and each host has a whole vector. Otherwise each rank is in the
-   * session of the ranks that have the same part of it on their hosts. */
-  bool one_session;
-  double link;  /* of that wire: B/s of this host's link; 0: not known */
-  int sessions; /* of that wire; if blocks belong to ranks, rank r is in session r mod `sessions` */
-  /* Of ranks on several hosts, some of which share memory: the wire among those of this rank's host, where rank r is
-   * near_rank[r]; < 0: of another host. NULL: the wire is of one kind. */
-  tt_wire *near;
-  const int *near_rank;
+  tt_outside *outside; /* NULL: the ranks are alone */
+  tt_near_wire near;
   int rank, ranks;
-  size_t flag_bytes;    /* most bytes of a flag slot of the first round; 0: the wire has none */
-  size_t later_bytes;   /* of a later round; the same on all ranks */
-  size_t piece;         /* bytes of a slot of the arena, the same on all ranks; 0: no arena */
-  uint32_t slots;       /* slots, the same on all ranks */
-  size_t beside;        /* bytes that `push` takes whole or not at all, and copies */
-  const uint8_t *level; /* messages are paced (engine/pace.c): per peer, the level that separates it
-                           from this rank; or NULL */
-  bool at_once;         /* paced messages of a step leave together */
+  tt_wire_sizes size;
+  tt_pacing paced;
   tt_shown *shown;      /* of this rank; never NULL */
   uint32_t losses;      /* over a network: ranks that it has reported as lost, so far */
   /* TT_PROOFS words shared by the ranks of one node, or by all simulated ones, for run/proof_table.c; or NULL */
   atomic_ullong *proofs;
   const atomic_int *over; /* nonzero: call `aborted`; NULL: call it always */
   uint64_t first;         /* the number of the first piece and message: tt_first_number */
-  uint64_t pieces_begun, pieces_over; /* of this rank's operations; kept by arena.c */
-  struct {
-    size_t slot;    /* bytes of the slots into which the last operation divided the arenas */
-    uint32_t slots; /* number of these slots */
-    uint64_t from;  /* the first piece since then */
-  } cut;
-  tt_stores stores[TT_STORE_SIZES];   /* how it writes what peers read; kept by arena.c */
-  /* Rank 0's: where peers read vectors of each size (NULL: nothing known), and 1 + which of them the last call was about;
-   * kept by arena.c, freed with the wire. learns: TT_LEARNS_ROUTES, TT_LEARNS_PLANS. */
-  struct tt_cycles *cycles;
-  int last_cycles;
-  unsigned learns;
+  struct tt_arena_state
+      *arena_state;     /* the engine's, freed with the wire; NULL before the first use */
+  unsigned learns;      /* TT_LEARNS_ROUTES, TT_LEARNS_PLANS */
   tt_net_traits traits; /* of `net` */
 };
 
@@ -350,13 +357,12 @@ struct tt_wire {
  * that a slot is no longer in its readers' caches when it is written again. A store to a line in another core's cache
  * takes several times as long. */
 static inline size_t tt_arena_bytes(const tt_wire *w) {
-  return 4 * w->slots * w->piece;
+  return 4 * w->size.slots * w->size.piece;
 }
 
-/* The descriptor that wakes a sleeping rank next to its network's: `also` (-1: none), or one for that and the aggregator. */
+/* The descriptor that wakes a sleeping rank next to its network's: `also` (-1: none), or one for that and the outside. */
 static inline int tt_extra_fd(const tt_wire *w, int also) {
-  tt_wire *a = w->aggregator;
-  return a ? a->aggregates->sleep_fd(a, also) : also;
+  return w->outside ? w->outside->ops->sleep_fd(w->outside->wire, also) : also;
 }
 
 /* TT_NAP_US: a waiting rank that naps polls for messages at least this often. */

@@ -127,8 +127,7 @@ void play_begin(run *r) {
   r->sent = r->got = 0;
   r->over = r->differs = false;
   r->share.first = r->wire->ranks;
-  r->wire->aggregator = NULL;
-  r->wire->aggregates->begin(r->wire, &r->share);
+  r->wire->outside->ops->begin(r->wire, &r->share);
 }
 
 /* The virtual rank to which byte `at` of one direction belongs; *rest: the bytes left for that rank. */
@@ -164,9 +163,9 @@ bool play_take(run *r) {
   size_t rest;
   const int from = peer_at(r, r->share.wanted, r->got, &rest);
   const bool alone = !r->share.gives.bytes || !r->share.wants.bytes; /* the answer is a head only */
-  if (alone) r->wire->aggregates->drive(r->wire);
+  if (alone) r->wire->outside->ops->drive(r->wire);
   const size_t n = r->wire->channel->head(r->wire, from, r->share.lane, &stamp);
-  if (!r->over) r->wire->aggregates->over(r->wire, r->share.lane, &status);
+  if (!r->over) r->wire->outside->ops->over(r->wire, r->share.lane, &status);
   r->differs = status == TUTTI_ERR_MISMATCH;
   if (!n || r->differs) return false;
   MUST(stamp.seq == r->share.stamp.seq && stamp.hash == r->share.stamp.hash);
@@ -180,7 +179,7 @@ bool play_over(run *r) {
   tutti_status status = TUTTI_OK;
   if (r->over) return true;
   r->over = r->sent == r->share.gives.bytes && r->got == r->share.wants.bytes &&
-            r->wire->aggregates->over(r->wire, r->share.lane, &status);
+            r->wire->outside->ops->over(r->wire, r->share.lane, &status);
   return r->over;
 }
 

@@ -280,7 +280,7 @@ static void leaving_ends_a_session(void **state) {
     play_leave(&p.wire[0]);
     if (when == 2) assert_true(play_finish(&r[1], 1, LIMIT));
     assert_true(is_lost(&r[1]));
-    assert_true(*p.wire[1]->aggregates->why(p.wire[1]));
+    assert_true(*p.wire[1]->outside->ops->why(p.wire[1]));
     play_part(&p);
     usleep(50000);
   }

@@ -23,6 +23,7 @@
 #include <cmocka.h>
 
 #include "../../cli/configure.h"
+#include "arena_state.h"
 #include "comm.h"
 #include "flight.h"
 #include "interleave.h"
@@ -348,7 +349,7 @@ static void meet_all(void) {
   for (int r = 0; r < played.ranks; r++) {
     ranks[r].comm = comms[r];
     assert_int_equal(comm_set_algorithm(comms[r], played.plan), TUTTI_OK);
-    comms[r]->wire->piece = played.way == WIDE ? 4 * PIECE : PIECE;
+    comms[r]->wire->size.piece = played.way == WIDE ? 4 * PIECE : PIECE;
     wire_slow(comms[r]->wire);
     comms[r]->load.crowded = true; /* waiting ranks do not spin */
   }
@@ -363,7 +364,9 @@ static void begin(void) {
   salt += 2654435761u;
   for (int r = 0; r < played.ranks; r++) {
     ranks[r].failed = false;
-    ranks[r].comm->wire->cut.slot = 0; /* in every run the next operation divides the arenas */
+    if (ranks[r].comm->wire->arena_state)
+      ranks[r].comm->wire->arena_state->slot =
+          0; /* in every run the next operation divides the arenas */
   }
 }
 

@@ -65,7 +65,7 @@ static const tt_aggregator_sum right = {.seq = SEQ, .bytes = BYTES};
 /* Receives what is available, several times; returns whether the operation has completed. */
 static bool takes_all(scene *s) {
   for (int look = 0; look < 5; look++) {
-    s->wire->aggregates->drive(s->wire);
+    s->wire->outside->ops->drive(s->wire);
     while (play_take(&s->r)) continue;
     s->wire->peer->alive(s->wire, s->wire->ranks);
   }
@@ -95,9 +95,9 @@ static void no_other_sum_is_taken(void **state) {
       say(&s, right, sizeof right, wants ? BYTES : 0); /* too late */
       if (takes_all(&s) || s.r.got) fail_msg("a sum %s is taken", wrong[k].name);
       if (is_alive(&s)) fail_msg("a sum %s does not end it", wrong[k].name);
-      assert_string_equal(s.wire->aggregates->why(s.wire),
+      assert_string_equal(s.wire->outside->ops->why(s.wire),
                           "it has sent data that is not the sum of this operation");
-      assert_false(s.wire->aggregates->answers(s.wire));
+      assert_false(s.wire->outside->ops->answers(s.wire));
       end(&s);
     }
 }
@@ -114,7 +114,7 @@ static void it_ends_at_every_byte(void **state) {
     if (takes_all(&s) != (n == whole)) fail_msg("over after %zu bytes of %zu", n, whole);
     assert_int_equal(s.r.got, n > head ? n - head : 0);
     assert_false(is_alive(&s));
-    assert_string_equal(s.wire->aggregates->why(s.wire), "it has closed the connection");
+    assert_string_equal(s.wire->outside->ops->why(s.wire), "it has closed the connection");
     end(&s);
   }
   for (size_t n = 0; n <= head; n++) {
@@ -150,11 +150,11 @@ static void its_end_wakes_nobody(void **state) {
   scene s;
   (void)state;
   begin(&s, true);
-  assert_true(s.wire->aggregates->sleep_fd(s.wire, -1) >= 0);
+  assert_true(s.wire->outside->ops->sleep_fd(s.wire, -1) >= 0);
   hang_up(&s);
   assert_false(is_alive(&s));
-  assert_int_equal(s.wire->aggregates->sleep_fd(s.wire, -1), -1);
-  assert_int_equal(s.wire->aggregates->sleep_fd(s.wire, 5), 5);
+  assert_int_equal(s.wire->outside->ops->sleep_fd(s.wire, -1), -1);
+  assert_int_equal(s.wire->outside->ops->sleep_fd(s.wire, 5), 5);
   end(&s);
 }
 
@@ -187,7 +187,7 @@ static void whether_it_answers(void **state) {
     close(theirs);
     for (const double until = seconds() + LIMIT; w->peer->alive(w, 3);)
       assert_true(seconds() < until);
-    assert_int_equal(w->aggregates->answers(w), listens);
+    assert_int_equal(w->outside->ops->answers(w), listens);
     play_leave(&w);
     if (listens) close(listener);
   }

@@ -10,8 +10,8 @@
 /* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
+#include "arena_state.h"
 #include "comm.h"
-#include "route.h"
 
 enum { PIECE = 64 << 10 };
 
@@ -279,7 +279,7 @@ static void test_sums_by_either_route(void **unused) {
     pthread_join(threads[r], &wrong);
     assert_null(wrong);
   }
-  const tt_learner *x = &comms[0]->wire->cycles[tt_route_size(LONG, false)].learner;
+  const tt_learner *x = &comms[0]->wire->arena_state->cycles[tt_route_size(LONG, false)].learner;
   assert_true(x->settled && x->calls > TT_LEARN_TRIAL); /* some calls took the other route */
   for (int r = 0; r < RANKS; r++) assert_int_equal(tutti_comm_free(comms[r]), TUTTI_OK);
 }

@@ -22,7 +22,6 @@
 #include <string.h>
 
 #include "pieces.h"
-#include "route.h"
 
 enum {
   TOGETHER = 16 << 20, /* bytes taken together if no vector goes through an arena */
@@ -60,28 +59,28 @@ static bool gathered_by_all(tt_operation *o, tt_counter counter, uint64_t target
 static bool all_put(tt_operation *o, uint32_t k) {
   const uint32_t end = tt_batch_end(o, k);
   return end <= o->pieces.put_by_all ||
-         tt_pieces_gathered(o, &o->role.from, TT_PUT, o->pieces.first + end);
+         tt_pieces_gathered(o, &o->role.from, TT_PUT, o->pieces.cut.first + end);
 }
 
 /* This rank, too: a sum that was returned to the slot may have come since it last looked. */
 static bool slot_is_free(tt_operation *o, uint32_t k) {
-  return k < o->pieces.done[TT_GOT] + o->pieces.slots &&
+  return k < o->pieces.done[TT_GOT] + o->pieces.cut.slots &&
          gathered_by_all(o, TT_GOT, tt_slot_free_from(o, k));
 }
 
 /* The first piece that is not completely copied from the device yet. */
 static uint32_t first_missing(const tt_operation *o) {
-  if (!o->call.staged) return o->pieces.count;
+  if (!o->call.staged) return o->pieces.cut.count;
   const uint64_t landed = tt_staged_landed(o->call.staged);
-  if (landed == UINT64_MAX) return o->pieces.count;
+  if (landed == UINT64_MAX) return o->pieces.cut.count;
   uint32_t k = o->pieces.done[TT_PUT];
-  while (tt_partition_at(&o->pieces.cut, k + 1) * o->reducer.element <= landed) k++;
+  while (tt_partition_at(&o->pieces.cut.at, k + 1) * o->reducer.element <= landed) k++;
   return k;
 }
 
 static bool try_put(tt_operation *o) {
   const uint32_t k = o->pieces.done[TT_PUT], missing = first_missing(o);
-  if (k == o->pieces.count || missing == k) return false;
+  if (k == o->pieces.cut.count || missing == k) return false;
   const bool exported = !tt_from_arena(o, &o->pieces.mine);
   if (exported && !o->reducer.times) {
     tt_pieces_publish(o, TT_PUT, missing);
@@ -97,7 +96,7 @@ static bool try_put(tt_operation *o) {
 /* Is there a piece k, and has this rank reached that stage for its whole batch? The first
  * pieces may have been put one by one, before the size of a batch was known. */
 static bool done_before(const tt_operation *o, tt_counter counter, uint32_t k) {
-  return k < o->pieces.count && o->pieces.done[counter] >= tt_batch_end(o, k);
+  return k < o->pieces.cut.count && o->pieces.done[counter] >= tt_batch_end(o, k);
 }
 
 static bool try_sum(tt_operation *o) {
@@ -109,7 +108,9 @@ static bool try_sum(tt_operation *o) {
     return true;
   }
   if (!all_put(o, k)) return false;
-  if (o->pieces.shows && !tt_from_arena(o, &o->pieces.mine) && !slot_is_free(o, k)) return false;
+  if (o->pieces.shows == TT_SHOWS_IN_ARENA && !tt_from_arena(o, &o->pieces.mine) &&
+      !slot_is_free(o, k))
+    return false;
   if (!o->wire->memory->enter(o->wire)) return false;
   const bool summed = tt_sum_part(o, k, own);
   o->wire->memory->leave(o->wire);
@@ -118,11 +119,11 @@ static bool try_sum(tt_operation *o) {
 }
 
 static bool try_get(tt_operation *o) {
-  if (o->pieces.fetches) return tt_device_fetch(o);
+  if (o->pieces.gets == TT_GETS_FETCHES) return tt_device_fetch(o);
   const uint32_t k = o->pieces.done[TT_GOT];
   const tt_counter before = tt_owned(o) ? TT_SUM : TT_PUT;
   if (!done_before(o, before, k)) return false;
-  if (tt_owned(o) ? !gathered_by_all(o, TT_SUM, o->pieces.first + tt_batch_end(o, k))
+  if (tt_owned(o) ? !gathered_by_all(o, TT_SUM, o->pieces.cut.first + tt_batch_end(o, k))
                   : !all_put(o, k))
     return false;
   if (!o->wire->memory->enter(o->wire)) return false;
@@ -162,7 +163,10 @@ static size_t work_of(const tt_operation *o, tt_counter what, uint32_t k) {
                       : o->pieces.shape == TT_SHAPE_NAIVE && o->wire->rank ? 0
                                                                            : all;
   if (what == TT_PUT) return exported ? 0 : tt_owned(o) && !o->reducer.times ? all - mine : all;
-  return what == TT_SUM ? mine : !tt_owned(o) ? all : o->pieces.given ? 0 : all - mine;
+  return what == TT_SUM                      ? mine
+         : !tt_owned(o)                      ? all
+         : o->pieces.gets == TT_GETS_WRITTEN ? 0
+                                             : all - mine;
 }
 
 /* Run a part; trace it if tracing is on. */
@@ -183,11 +187,12 @@ static bool arena_publish(tt_operation *o) {
   if (!place) return false;
   /* if no rank copies, another loop may be chosen later */
   const bool unsure = o->if_exported != o->pieces.shape && o->pieces.mine.src;
-  if (o->wire->pieces_over == o->pieces.first && !unsure) arena_traced(o, TT_PUT, try_put);
+  if (o->wire->arena_state->over == o->pieces.cut.first && !unsure)
+    arena_traced(o, TT_PUT, try_put);
   o->pieces.mine.put = o->pieces.done[TT_PUT];
   memcpy(place, &o->pieces.mine, sizeof o->pieces.mine);
   o->wire->memory->flag_set(o->wire, o->stamp, 0, o->oldest);
-  if (o->pieces.timed) o->pieces.spent += tt_store_ticks();
+  if (o->pieces.cost.timed) o->pieces.cost.spent += tt_store_ticks();
   return o->flag_get = true;
 }
 
@@ -220,13 +225,16 @@ static void choose(tt_operation *o) {
     p->put_by_all = tt_min(p->put_by_all, names->put);
     look_at(o, names, &x);
   }
-  p->on_device = x.least == TT_REACHED;
-  p->learns = x.least >= TT_OFFERED && !p->on_device;
-  if (x.all_exported && !p->on_device) p->shape = o->if_exported;
-  p->returned = x.all_staged && p->shape == TT_SHAPE_TWO_SHOT;
+  if (x.least == TT_REACHED)
+    p->gets = TT_GETS_ON_DEVICES;
+  else if (x.all_exported)
+    p->shape = o->if_exported;
+  else if (x.all_staged && p->shape == TT_SHAPE_TWO_SHOT)
+    p->gets = TT_GETS_RETURNED;
+  p->device.learns = x.least == TT_OFFERED;
   if (tt_owned(o) ? x.all_exported : x.none_staged)
-    p->at_once =
-        (uint32_t)tt_max(1, (x.most == TT_HERE ? TOGETHER : tt_device_batch(o)) / o->wire->piece);
+    p->cut.at_once = (uint32_t)tt_max(
+        1, (x.most == TT_HERE ? TOGETHER : tt_device_batch(o)) / o->wire->size.piece);
 }
 
 /* A rank whose dst peers can write to fetches nothing itself; the others fetch the sums from dst,
@@ -244,13 +252,18 @@ static void arena_decide_access(tt_operation *o) {
     else
       p->first_given = r;
   }
-  if (p->returned) p->first_given = w->rank == 0;
+  if (p->gets == TT_GETS_RETURNED) p->first_given = w->rank == 0;
   const bool sums = p->shape != TT_SHAPE_NAIVE || w->rank == 0;
-  p->given = tt_owned(o) && tt_takes_sums(o, &p->mine);
-  p->fetches = p->mine.comes != TT_HERE && tt_owned(o) && !p->on_device && tt_device_fetches(o);
-  p->shows = tt_owned(o) && getters && sums && !p->mine.dst && !p->returned;
-  p->looked_at =
-      tt_owned(o) ? getters && sums && p->mine.dst : tt_shows_input(o) && !tt_from_arena(o, &p->mine);
+  const bool copies = p->gets == TT_GETS_COPIES, returned = p->gets == TT_GETS_RETURNED;
+  if (copies && tt_owned(o) && tt_takes_sums(o, &p->mine))
+    p->gets = TT_GETS_WRITTEN;
+  else if (copies && tt_owned(o) && p->mine.comes != TT_HERE && tt_device_fetches(o))
+    p->gets = TT_GETS_FETCHES;
+  if (!tt_owned(o))
+    p->shows =
+        tt_shows_input(o) && !tt_from_arena(o, &p->mine) ? TT_SHOWS_IN_VECTORS : TT_SHOWS_NOTHING;
+  else if (getters && sums && (p->mine.dst || !returned))
+    p->shows = p->mine.dst ? TT_SHOWS_IN_VECTORS : TT_SHOWS_IN_ARENA;
 }
 
 static bool arena_progress(tt_operation *o) {
@@ -258,33 +271,34 @@ static bool arena_progress(tt_operation *o) {
   tt_wire *w = o->wire;
   bool moved = false;
   if (o->finished) return false;
-  if (p->count > 0) {
+  if (p->cut.count > 0) {
     if (!o->flag_get && !(moved = arena_publish(o))) return false;
     if (p->put_by_all == UINT32_MAX) {
       if (!tt_flags_ready(o, &o->role.from, sizeof(tt_names), &moved)) return moved || o->status;
       arena_decide_access(o);
-      if (p->timed) p->spent -= tt_store_ticks(); /* the wait does not count */
+      if (p->cost.timed) p->cost.spent -= tt_store_ticks(); /* the wait does not count */
     }
-    if (w->pieces_over < p->first) return moved; /* earlier operations come first */
-    if (p->on_device) return tt_device_sum(o) || moved;
-    for (size_t k = 0; p->done[TT_GOT] < p->count && k * w->piece < MOST; k++) {
+    if (w->arena_state->over < p->cut.first) return moved; /* earlier operations come first */
+    if (p->gets == TT_GETS_ON_DEVICES) return tt_device_sum(o) || moved;
+    for (size_t k = 0; p->done[TT_GOT] < p->cut.count && k * w->size.piece < MOST; k++) {
       bool more = arena_traced(o, TT_SUM, try_sum);
       more |= !o->status && arena_traced(o, TT_GOT, try_get);
       more |= !o->status && arena_traced(o, TT_PUT, try_put);
       if (o->status) return true;
       if (!more) return moved;
       moved = true;
-      if (p->done[TT_GOT] == p->count) w->pieces_over = p->first + p->count;
+      if (p->done[TT_GOT] == p->cut.count) w->arena_state->over = p->cut.first + p->cut.count;
     }
-    if (p->done[TT_GOT] < p->count) return moved;
+    if (p->done[TT_GOT] < p->cut.count) return moved;
     /* a vector that peers read returns to its caller when they have read all of it */
-    if (p->looked_at && !tt_pieces_gathered(o, &p->readers, TT_GOT, p->first + p->count))
+    if (p->shows == TT_SHOWS_IN_VECTORS &&
+        !tt_pieces_gathered(o, &p->readers, TT_GOT, p->cut.first + p->cut.count))
       return moved;
-    if (p->timed) p->timed->took = p->spent + tt_store_ticks();
+    if (p->cost.timed) p->cost.timed->took = p->cost.spent + tt_store_ticks();
     if (!tt_device_learn(o, &moved)) return moved || o->status;
     if (o->call.coll == TUTTI_ALLREDUCE) {
-      p->stores->returned = p->returned;
-      if (!p->returned) tt_stores_learn(p->stores, p->wrote, p->read);
+      p->cost.stores->returned = p->gets == TT_GETS_RETURNED;
+      if (p->gets != TT_GETS_RETURNED) tt_stores_learn(p->cost.stores, p->cost.wrote, p->cost.read);
     }
   }
   o->finished = o->slices;
@@ -303,19 +317,20 @@ static bool show_behind(const tt_operation *o, const tt_peers *peers, tt_counter
 
 static bool arena_awaits(const tt_operation *o, tt_awaits_fn *show, void *ctx) {
   const tt_pieces *p = &o->pieces;
-  if (o->status || o->finished || p->count == 0) return false;
+  if (o->status || o->finished || p->cut.count == 0) return false;
   const tt_peers all = {0, o->wire->ranks, 1};
   if (tt_flags_await(o, &o->role.from, sizeof(tt_names), show, ctx)) return true;
   const int keeper =
       o->flag_get ? -1 : o->wire->memory->flag_keeper(o->wire, o->stamp.seq, sizeof(tt_names));
   if (keeper >= 0) return show(ctx, keeper, step_of(o, TT_PUT));
-  if (o->wire->pieces_over < p->first) return false;
-  if (p->on_device || (p->learns && p->done[TT_GOT] == p->count))
+  if (o->wire->arena_state->over < p->cut.first) return false;
+  if (p->gets == TT_GETS_ON_DEVICES || (p->device.learns && p->done[TT_GOT] == p->cut.count))
     return tt_device_awaits(o, show, ctx);
-  const uint64_t at = p->first + 1;
-  if (p->done[TT_GOT] == p->count)
-    return show_behind(o, &p->readers, TT_GOT, p->first + p->count, step_of(o, TT_GOT), show, ctx);
-  if (p->done[TT_PUT] < p->count && tt_from_arena(o, &p->mine) &&
+  const uint64_t at = p->cut.first + 1;
+  if (p->done[TT_GOT] == p->cut.count)
+    return show_behind(o, &p->readers, TT_GOT, p->cut.first + p->cut.count, step_of(o, TT_GOT),
+                       show, ctx);
+  if (p->done[TT_PUT] < p->cut.count && tt_from_arena(o, &p->mine) &&
       show_behind(o, &all, TT_GOT, tt_slot_free_from(o, p->done[TT_PUT]), step_of(o, TT_PUT), show,
                   ctx))
     return true;
@@ -328,9 +343,9 @@ static bool arena_awaits(const tt_operation *o, tt_awaits_fn *show, void *ctx) {
 
 /* A piece is whole here when this rank has got it. */
 static uint64_t arena_final(const tt_operation *o) {
-  if (o->pieces.fetches) return 0; /* it is there already */
+  if (o->pieces.gets == TT_GETS_FETCHES) return 0; /* it is there already */
   if (o->call.coll != TUTTI_ALLREDUCE) return 0;
-  return tt_partition_at(&o->pieces.cut, o->pieces.done[TT_GOT]) * o->reducer.element;
+  return tt_partition_at(&o->pieces.cut.at, o->pieces.done[TT_GOT]) * o->reducer.element;
 }
 
 const tt_loop tt_arena_loop = {tt_arena_fits, tt_arena_begin, arena_progress, arena_awaits, arena_final};

@@ -8,21 +8,31 @@
 
 #include "pieces.h"
 #include "remote.h"
-#include "route.h"
 
 /* The pieces of a vector that one rank puts while others read it; and the least and the most bytes of such a piece. */
 _Static_assert(TT_ARENA_COLLS * TT_ROUTE_SIZES <= TT_PLAN_ADVICE, "each route has its advice");
 enum { OVERLAP = 4, LEAST_AT_ONCE = 8 << 10, MOST_AT_ONCE = 64 << 10, MOST_SLOTS = 256 };
 
+tt_arena_state *tt_arena_state_of(tt_wire *w) {
+  const size_t routes = w->rank == 0 ? TT_ARENA_COLLS * TT_ROUTE_SIZES : 0;
+  tt_arena_state *s = w->arena_state;
+  if (s) return s;
+  w->arena_state = s = calloc(1, sizeof *s + routes * sizeof *s->cycles);
+  if (!s) return NULL;
+  s->begun = s->over = w->first;
+  tt_stores_begin(s->stores, TT_STORE_SIZES, tt_stores_wanted());
+  return s;
+}
+
 bool tt_arena_fits(const tt_operation *o) {
   const size_t apart = TT_APART * (size_t)o->wire->ranks;
   if (o->program->shape == TT_SHAPE_NONE || o->program->shape == TT_SHAPE_ROUNDS) return false;
   switch (o->program->sched->coll) {
-    case TUTTI_ALLREDUCE: return o->wire->piece >= 4096;
+    case TUTTI_ALLREDUCE: return o->wire->size.piece >= 4096;
     case TUTTI_BROADCAST:
     case TUTTI_REDUCE:
     case TUTTI_ALLGATHER:
-    case TUTTI_REDUCE_SCATTER: return o->wire->piece >= 2 * apart;
+    case TUTTI_REDUCE_SCATTER: return o->wire->size.piece >= 2 * apart;
     default: return false;
   }
 }
@@ -35,30 +45,32 @@ static size_t total(const tt_operation *o) {
 /* The bytes of a slot. */
 static size_t slot_bytes(const tt_operation *o) {
   const size_t each = o->role.slot / OVERLAP;
-  if (o->call.coll == TUTTI_ALLREDUCE) return o->wire->piece;
+  if (o->call.coll == TUTTI_ALLREDUCE) return o->wire->size.piece;
   const size_t spare = tt_by_blocks(o) ? TT_APART * (size_t)o->wire->ranks : 0;
   return tt_min(tt_round_up(tt_max(tt_min(each, MOST_AT_ONCE), LEAST_AT_ONCE) + spare, 4096),
-                o->wire->piece);
+                o->wire->size.piece);
 }
 
 /* Cuts the vector into pieces. Each rank's part of a piece fits in a slot. */
 static void cut(tt_operation *o) {
   tt_pieces *p = &o->pieces;
   tt_wire *w = o->wire;
+  tt_arena_state *s = w->arena_state;
   const size_t element = o->reducer.element;
   const size_t spare = tt_by_blocks(o) ? TT_APART * (size_t)w->ranks : 2 * 64; /* parts end at lines */
-  p->slot = slot_bytes(o);
-  p->slots = o->call.coll == TUTTI_ALLREDUCE ? w->slots
-                                             : (uint32_t)tt_min(tt_arena_bytes(w) / p->slot, MOST_SLOTS);
-  const size_t most = (p->slot - spare) / element;
-  p->count = (uint32_t)((o->role.slot / element + most - 1) / most);
-  p->cut = tt_partition_even(total(o), element, p->count);
-  p->first = w->pieces_begun;
-  w->pieces_begun += p->count;
-  if (w->cut.slot != p->slot || w->cut.slots != p->slots) w->cut.from = p->first;
-  w->cut.slot = p->slot;
-  w->cut.slots = p->slots;
-  p->slots_from = w->cut.from;
+  p->cut.slot = slot_bytes(o);
+  p->cut.slots = o->call.coll == TUTTI_ALLREDUCE
+                     ? w->size.slots
+                     : (uint32_t)tt_min(tt_arena_bytes(w) / p->cut.slot, MOST_SLOTS);
+  const size_t most = (p->cut.slot - spare) / element;
+  p->cut.count = (uint32_t)((o->role.slot / element + most - 1) / most);
+  p->cut.at = tt_partition_even(total(o), element, p->cut.count);
+  p->cut.first = s->begun;
+  s->begun += p->cut.count;
+  if (s->slot != p->cut.slot || s->slots != p->cut.slots) s->slots_from = p->cut.first;
+  s->slot = p->cut.slot;
+  s->slots = p->cut.slots;
+  p->cut.slots_from = s->slots_from;
 }
 
 /* The index of the route of these vectors; -1: they are not part of the learning. */
@@ -75,15 +87,15 @@ static tt_route learn_route(tt_operation *o, tt_cycles *x, int route, bool alone
   const uint64_t now = tt_store_ticks();
   tt_wire *w = o->wire;
   const tt_route now_by = (tt_route)x->learner.next;
-  const bool again = w->last_cycles == route + 1;
+  const bool again = w->arena_state->last_route == route + 1;
   if (x->since) tt_learn(&x->learner, x->route, alone ? x->took : again ? now - x->since : 0);
   w->memory->advise(w, route, 1 + x->learner.next);
-  w->last_cycles = route + 1;
+  w->arena_state->last_route = route + 1;
   x->route = now_by;
   x->since = now;
   x->took = 0;
-  o->pieces.timed = alone ? x : NULL;
-  o->pieces.spent = -now;
+  o->pieces.cost.timed = alone ? x : NULL;
+  o->pieces.cost.spent = -now;
   return now_by;
 }
 
@@ -92,15 +104,13 @@ static tt_route take_route(tt_operation *o, uint64_t name, size_t bytes) {
   tt_wire *w = o->wire;
   const tt_route expected = name && w->memory->worth(w, name, bytes) ? TT_DIRECT : TT_STAGED;
   const int route = w->learns & TT_LEARNS_ROUTES ? route_of(o, name, bytes) : -1;
-  if (w->last_cycles != route + 1) w->last_cycles = 0;
+  if (w->arena_state->last_route != route + 1) w->arena_state->last_route = 0;
   if (route < 0) return expected;
   if (w->rank) {
     const uint64_t advised = w->memory->advised(w, route);
     return advised ? (tt_route)(advised - 1) : expected;
   }
-  if (!w->cycles) w->cycles = calloc(TT_ARENA_COLLS * TT_ROUTE_SIZES, sizeof *w->cycles);
-  if (!w->cycles) return expected;
-  tt_cycles *x = &w->cycles[route];
+  tt_cycles *x = &w->arena_state->cycles[route];
   if (!x->begun) tt_learner_begin(&x->learner, expected);
   x->begun = true;
   if (o->call.staged) return (tt_route)x->learner.usual;
@@ -130,27 +140,29 @@ tutti_status tt_arena_begin(tt_operation *o) {
   const bool allreduce = o->call.coll == TUTTI_ALLREDUCE;
   tutti_status status = tt_flags_begin(o);
   if (status) return status;
+  tt_arena_state *s = tt_arena_state_of(w);
+  if (!s) return o->status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for the state of an arena");
   if (!o->role.known) tt_find_role(o);
   if (!allreduce) o->if_exported = TT_SHAPE_ONE_SHOT;
   *p = (tt_pieces){.shape = allreduce ? o->program->shape : TT_SHAPE_ONE_SHOT,
                    .readers = o->call.coll == TUTTI_REDUCE ? (tt_peers){o->call.root, 1, 1}
                                                            : (tt_peers){0, w->ranks, 1},
                    .put_by_all = UINT32_MAX,
-                   .at_once = 1};
+                   .cut = {.at_once = 1}};
   if (bytes == 0) return TUTTI_OK;
   cut(o);
   /* the scaled input is stored in the arena or in dst, as if it were the caller's input */
   const bool times = o->reducer.times;
   if (allreduce) tt_device_offer(o, &p->mine);
   p->mine.in_place = allreduce && (times || o->call.src == o->call.dst);
-  p->stores = &w->stores[tt_store_size(bytes)];
-  p->mine.stores = tt_stores_rule(p->stores);
+  p->cost.stores = &s->stores[tt_store_size(bytes)];
+  p->mine.stores = tt_stores_rule(p->cost.stores);
   if (!allreduce) p->mine.stores.period = 0; /* its pieces do not measure a kind of stores */
-  p->counted = p->stores->pieces;
-  p->stores->pieces += p->count;
+  p->cost.counted = p->cost.stores->pieces;
+  p->cost.stores->pieces += p->cut.count;
   name_vectors(o, bytes);
   if (!tt_shows_input(o)) {
-    p->done[TT_PUT] = p->count;
+    p->done[TT_PUT] = p->cut.count;
     return TUTTI_OK;
   }
   if (tt_from_arena(o, &p->mine) || (tt_owned(o) && !p->mine.dst)) {

@@ -42,9 +42,9 @@ static tt_store kind_of_all(const tt_operation *o, uint32_t k) {
 static char *theirs(const tt_operation *o, uint32_t k, int r, size_t at) {
   const tt_names *names = o->slots[r];
   size_t from;
-  if (names->comes != TT_HERE && !o->pieces.returned) return NULL;
+  if (names->comes != TT_HERE && o->pieces.gets != TT_GETS_RETURNED) return NULL;
   const uint64_t name =
-      tt_piece_name(o, names->dst, o->pieces.returned ? names->arena : 0, k, &from);
+      tt_piece_name(o, names->dst, o->pieces.gets == TT_GETS_RETURNED ? names->arena : 0, k, &from);
   char *there = o->wire->memory->writable(o->wire, name);
   return there ? there + from + at : NULL;
 }
@@ -56,7 +56,7 @@ static void hand_out(tt_operation *o, uint32_t k, size_t at, const char *sum, si
     char *dst = r == o->wire->rank ? NULL : theirs(o, k, r, at);
     if (dst && dst != also) tt_memcpy(dst, sum, n);
   }
-  if (o->pieces.shows) {
+  if (o->pieces.shows == TT_SHOWS_IN_ARENA) {
     tt_store_copy(own_kind(o, k), tt_piece_slot(o, k) + at, sum, n);
     tt_store_fence(own_kind(o, k));
   }
@@ -68,8 +68,8 @@ static void account(tt_operation *o, uint32_t k, const tt_spent *read, const tt_
   if (gives(o)) return; /* the sum and the copy are one pass */
   const tt_store kind = kind_of_all(o, k);
   if (tt_piece_counts(o, &p->mine, k))
-    tt_spend_more(&p->wrote[own_kind(o, k)], wrote->ticks, wrote->bytes);
-  if (kind != TT_STORES) tt_spend_more(&p->read[kind], read->ticks, read->bytes);
+    tt_spend_more(&p->cost.wrote[own_kind(o, k)], wrote->ticks, wrote->bytes);
+  if (kind != TT_STORES) tt_spend_more(&p->cost.read[kind], read->ticks, read->bytes);
 }
 
 tt_part tt_piece_part(const tt_operation *o, uint32_t k, int r) {
@@ -79,14 +79,14 @@ tt_part tt_piece_part(const tt_operation *o, uint32_t k, int r) {
     return (tt_part){tt_piece_extent(o, k).from + block.from, block.from, block.to - block.from};
   }
   const size_t first = tt_block_at(o, r);
-  const tt_partition cut = tt_partition_even(tt_block_size(o, r), element, o->pieces.count);
+  const tt_partition cut = tt_partition_even(tt_block_size(o, r), element, o->pieces.cut.count);
   const uint64_t from = tt_partition_at(&cut, k),
                  to = tt_partition_at(&cut, tt_batch_end(o, k));
   const bool alone = o->call.coll == TUTTI_ALLGATHER; /* in its rank's slot */
-  return (tt_part){(first + from) * element,
-                alone ? 0
-                      : tt_round_up(first * element / o->pieces.count, 64) + (size_t)r * TT_APART,
-                (to - from) * element};
+  return (tt_part){
+      (first + from) * element,
+      alone ? 0 : tt_round_up(first * element / o->pieces.cut.count, 64) + (size_t)r * TT_APART,
+      (to - from) * element};
 }
 
 /* Where in the vector a rank's src and dst begin. */
@@ -159,7 +159,7 @@ static void put_part(tt_operation *o, uint32_t k, tt_part x) {
   const uint64_t since = tt_store_ticks();
   tt_store_copy(kind, tt_piece_slot(o, k) + x.place, src, x.bytes);
   tt_store_fence(kind);
-  if (tt_piece_counts(o, &o->pieces.mine, k)) tt_spend(&o->pieces.wrote[kind], since, x.bytes);
+  if (tt_piece_counts(o, &o->pieces.mine, k)) tt_spend(&o->pieces.cost.wrote[kind], since, x.bytes);
 }
 
 /* All but this rank's own block, which no peer reads, and whose sum will be stored there. Where it is scaled, all: no rank
@@ -215,13 +215,13 @@ bool tt_get_piece(tt_operation *o, uint32_t k) {
   tt_wire *w = o->wire;
   if (!tt_owned(o)) return take_piece(o, k);
   char *dst = (char *)o->call.dst + tt_piece_extent(o, k).from;
-  for (int i = 1; i < w->ranks && !o->pieces.given; i++) {
+  for (int i = 1; i < w->ranks && o->pieces.gets != TT_GETS_WRITTEN; i++) {
     const int r = (w->rank + i) % w->ranks;
     const tt_names *names = o->slots[r];
     const tt_extent block = tt_piece_block(o, k, r);
     size_t from;
     if (block.from == block.to) continue;
-    if (o->pieces.returned) {
+    if (o->pieces.gets == TT_GETS_RETURNED) {
       tt_memcpy(dst + block.from, tt_piece_slot(o, k) + block.from, block.to - block.from);
       continue;
     }
@@ -231,7 +231,7 @@ bool tt_get_piece(tt_operation *o, uint32_t k) {
                           &o->status))
       return false;
     if (!names->dst && tt_piece_counts(o, names, k))
-      tt_spend(&o->pieces.read[tt_piece_kind(o, names, k)], since, block.to - block.from);
+      tt_spend(&o->pieces.cost.read[tt_piece_kind(o, names, k)], since, block.to - block.from);
   }
   return true;
 }

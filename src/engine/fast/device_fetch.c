@@ -62,17 +62,17 @@ static bool ask(tt_operation *o, uint32_t k) {
 
 bool tt_device_fetch(tt_operation *o) {
   tt_pieces *p = &o->pieces;
-  const uint32_t k = p->asked, end = tt_batch_end(o, k);
+  const uint32_t k = p->device.asked, end = tt_batch_end(o, k);
   bool moved = false;
   if (tt_staged_batch_came(o->call.staged, &o->status)) {
     tt_pieces_publish(o, TT_GOT, tt_batch_end(o, p->done[TT_GOT]));
-    if (p->done[TT_GOT] == p->count) tt_staged_done(o->call.staged);
+    if (p->done[TT_GOT] == p->cut.count) tt_staged_done(o->call.staged);
     moved = true;
   }
-  const bool room = k / p->at_once < p->done[TT_GOT] / p->at_once + TT_FETCHES;
-  if (o->status || k == p->count || !room || p->done[TT_SUM] < end) return moved;
-  if (!tt_pieces_gathered(o, &o->role.from, TT_SUM, p->first + end)) return moved;
+  const bool room = k / p->cut.at_once < p->done[TT_GOT] / p->cut.at_once + TT_FETCHES;
+  if (o->status || k == p->cut.count || !room || p->done[TT_SUM] < end) return moved;
+  if (!tt_pieces_gathered(o, &o->role.from, TT_SUM, p->cut.first + end)) return moved;
   if (!ask(o, k)) return moved || o->status;
-  p->asked = end;
+  p->device.asked = end;
   return true;
 }

@@ -99,7 +99,7 @@ static bool publish_how(tt_operation *o) {
   int32_t *how = o->wire->memory->flag_slot(o->wire, o->stamp.seq, 2, sizeof *how);
   if (!how) return false;
   *how = (int32_t)map_all(o, dsts);
-  o->pieces.devices = count_devices(o);
+  o->pieces.device.devices = count_devices(o);
   o->own = how;
   o->wire->memory->flag_set(o->wire, o->stamp, 2, o->oldest);
   o->round = 2;
@@ -112,25 +112,25 @@ static void take_note(tt_operation *o) {
   mapped worst = MAPPED;
   for (int r = 0; r < o->wire->ranks; r++)
     worst = (mapped)tt_max((size_t)worst, (size_t) * (const int32_t *)o->slots[r]);
-  if (worst != LATER) tt_staged_reaches(o->call.staged, worst == MAPPED, o->pieces.devices);
+  if (worst != LATER) tt_staged_reaches(o->call.staged, worst == MAPPED, o->pieces.device.devices);
 }
 
 bool tt_device_learn(tt_operation *o, bool *moved) {
-  if (!o->pieces.learns) return true;
+  if (!o->pieces.device.learns) return true;
   if (o->round < 2) {
     if (!names_are_there(o, moved) || !publish_how(o)) return false;
     *moved = true;
   }
   if (!tt_flags_ready(o, &o->role.from, sizeof(int32_t), moved)) return false;
   take_note(o);
-  o->pieces.learns = false;
+  o->pieces.device.learns = false;
   return true;
 }
 
 /* ---- the sum ---- */
 
 static bool all_have(tt_operation *o, tt_counter counter) {
-  return tt_pieces_gathered(o, &o->role.from, counter, o->pieces.first + o->pieces.count);
+  return tt_pieces_gathered(o, &o->role.from, counter, o->pieces.cut.first + o->pieces.cut.count);
 }
 
 /* This rank's block, in bytes: all of it, in one-shot, and a device's share in two-shot, which its first rank sums:
@@ -180,20 +180,20 @@ static bool sum_block(tt_operation *o, void **to) {
 /* Puts this rank's vectors: it reaches its peers', and its stream has made its own. */
 static bool put_vectors(tt_operation *o) {
   void *to[TT_SUMMED_MOST];
-  const mapped how = o->pieces.mapped ? MAPPED : map_all(o, to);
+  const mapped how = o->pieces.device.mapped ? MAPPED : map_all(o, to);
   if (how == NEVER) o->status = tt_staged_refused("memory of another rank");
   if (how != MAPPED) return false;
-  o->pieces.mapped = true;
+  o->pieces.device.mapped = true;
   tt_staged_decided(o->call.staged);
   if (!tt_staged_ready(o->call.staged, &o->status)) return false;
-  tt_pieces_publish(o, TT_PUT, o->pieces.count);
+  tt_pieces_publish(o, TT_PUT, o->pieces.cut.count);
   return true;
 }
 
 static bool sum_vectors(tt_operation *o) {
   void *to[TT_SUMMED_MOST];
   if (!all_have(o, TT_PUT) || map_all(o, to) != MAPPED || !sum_block(o, to)) return false;
-  tt_pieces_publish(o, TT_SUM, o->pieces.count);
+  tt_pieces_publish(o, TT_SUM, o->pieces.cut.count);
   return true;
 }
 
@@ -204,8 +204,8 @@ bool tt_device_sum(tt_operation *o) {
   if (!p->done[TT_PUT] && !(moved = put_vectors(o))) return o->status;
   if (!p->done[TT_SUM] && !sum_vectors(o)) return moved || o->status;
   if (!all_have(o, TT_SUM)) return moved;
-  tt_pieces_publish(o, TT_GOT, o->pieces.count);
-  o->wire->pieces_over = p->first + p->count;
+  tt_pieces_publish(o, TT_GOT, o->pieces.cut.count);
+  o->wire->arena_state->over = p->cut.first + p->cut.count;
   tt_staged_done(o->call.staged);
   o->finished = o->slices;
   return true;
@@ -214,13 +214,13 @@ bool tt_device_sum(tt_operation *o) {
 bool tt_device_awaits(const tt_operation *o, tt_awaits_fn *show, void *ctx) {
   tt_wire *w = o->wire;
   const tt_pieces *p = &o->pieces;
-  if (p->learns && o->round)
+  if (p->device.learns && o->round)
     return tt_flags_await(o, &o->role.from, o->round == 1 ? sizeof(vectors) : sizeof(int32_t), show, ctx);
   if (o->round == 1 && tt_flags_await(o, &o->role.from, sizeof(vectors), show, ctx)) return true;
-  const tt_counter counter = p->learns ? TT_GOT : p->done[TT_SUM] ? TT_SUM : TT_PUT;
-  const uint64_t target = p->first + p->count;
+  const tt_counter counter = p->device.learns ? TT_GOT : p->done[TT_SUM] ? TT_SUM : TT_PUT;
+  const uint64_t target = p->cut.first + p->cut.count;
   for (int r = 0; r < w->ranks; r++)
-    if (r != w->rank && (p->learns || w->memory->published(w, r, counter) < target) &&
+    if (r != w->rank && (p->device.learns || w->memory->published(w, r, counter) < target) &&
         show(ctx, r, counter == TT_PUT ? 1 : 3))
       return true;
   return false;

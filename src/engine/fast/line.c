@@ -124,10 +124,10 @@ static size_t most_shown(const tt_operation *o) {
 
 static bool line_fits(const tt_operation *o) {
   const tt_shape shape = o->program->shape;
-  size_t most = o->wire->flag_bytes;
+  size_t most = o->wire->size.flag;
   if (shape == TT_SHAPE_NONE || o->slices != 1 || tt_call_is_alltoallv(&o->call)) return false;
   if (shape == TT_SHAPE_ROUNDS)
-    most = tt_min(most, o->wire->later_bytes);
+    most = tt_min(most, o->wire->size.later);
   else if (shape != TT_SHAPE_ONE_SHOT && o->call.coll == TUTTI_ALLREDUCE)
     return false; /* arena.c */
   return o->call.count <= most && most_shown(o) <= most / o->reducer.element;

@@ -9,9 +9,8 @@
 #ifndef TT_PIECES_H
 #define TT_PIECES_H
 
+#include "arena_state.h"
 #include "engine.h"
-
-enum { TT_ARENA_COLLS = 5 }; /* collectives that arena.c runs */
 
 /* Does a rank sum for others? Only in allreduce, and not in one-shot, where every rank sums everything. Every other
  * collective has the shape one-shot here: each rank reads its part from the arenas of the others. */
@@ -31,13 +30,13 @@ typedef struct tt_extent { /* of bytes */
 
 /* The end of the batch of pieces that starts with piece k. */
 static inline uint32_t tt_batch_end(const tt_operation *o, uint32_t k) {
-  return tt_min(k + o->pieces.at_once, o->pieces.count);
+  return tt_min(k + o->pieces.cut.at_once, o->pieces.cut.count);
 }
 
 static inline tt_extent tt_piece_extent(const tt_operation *o, uint32_t k) {
   const size_t element = o->reducer.element;
-  return (tt_extent){tt_partition_at(&o->pieces.cut, k) * element,
-                     tt_partition_at(&o->pieces.cut, tt_batch_end(o, k)) * element};
+  return (tt_extent){tt_partition_at(&o->pieces.cut.at, k) * element,
+                     tt_partition_at(&o->pieces.cut.at, tt_batch_end(o, k)) * element};
 }
 
 /* The block that rank r sums, or publishes to all others, relative to the start of piece k. */
@@ -54,15 +53,15 @@ static inline tt_extent tt_piece_block(const tt_operation *o, uint32_t k, int r)
 
 static inline size_t tt_piece_slot_at(const tt_operation *o, uint32_t k) {
   const tt_pieces *p = &o->pieces;
-  return (p->first + k - p->slots_from) % p->slots * p->slot;
+  return (p->cut.first + k - p->cut.slots_from) % p->cut.slots * p->cut.slot;
 }
 
 /* All ranks must have read the pieces before this number when piece k is put in its slot: the pieces that were in this
  * slot, and all pieces that were put when the arenas were cut otherwise. */
 static inline uint64_t tt_slot_free_from(const tt_operation *o, uint32_t k) {
   const tt_pieces *p = &o->pieces;
-  const uint64_t number = p->first + k - p->slots_from;
-  return p->slots_from + (number < p->slots ? 0 : number + 1 - p->slots);
+  const uint64_t number = p->cut.first + k - p->cut.slots_from;
+  return p->cut.slots_from + (number < p->cut.slots ? 0 : number + 1 - p->cut.slots);
 }
 
 /* The name of a vector and the offset of piece k behind it: in the vector, or in the arena. */
@@ -83,18 +82,18 @@ static inline const tt_names *tt_names_of(const tt_operation *o, int r) {
 
 /* The kind of stores that the rank with these names uses for piece k. */
 static inline tt_store tt_piece_kind(const tt_operation *o, const tt_names *names, uint32_t k) {
-  return tt_store_kind(names->stores, o->pieces.counted + k);
+  return tt_store_kind(names->stores, o->pieces.cost.counted + k);
 }
 
 /* Does that piece measure its kind of stores? */
 static inline bool tt_piece_counts(const tt_operation *o, const tt_names *names, uint32_t k) {
-  return tt_store_counts(names->stores, o->pieces.counted + k);
+  return tt_store_counts(names->stores, o->pieces.cost.counted + k);
 }
 
 /* Publishes the number of pieces that this rank has done. */
 static inline void tt_pieces_publish(tt_operation *o, tt_counter counter, uint32_t pieces) {
   o->pieces.done[counter] = pieces;
-  o->wire->memory->publish(o->wire, counter, o->pieces.first + pieces);
+  o->wire->memory->publish(o->wire, counter, o->pieces.cut.first + pieces);
 }
 /* ---- an operation of the arena's loop (arena.c, arena_begin.c, arena_piece.c) ---- */
 

@@ -39,7 +39,7 @@ static void request_next_packet(tt_net *m, tt_in_end *e) {
   e->packet = tt_packet_get(m);
   const tt_slot s = {.kind = PACKET_IN, .in = e};
   if (!e->packet || tt_slot_start(m, s, e->peer, e->lane, &e->packet->head,
-                                  sizeof(tt_heading) + m->wire.beside, &e->listens)) {
+                                  sizeof(tt_heading) + m->wire.size.beside, &e->listens)) {
     tt_packet_put(m, e->packet);
     e->packet = NULL;
     e->listens = -1;
@@ -454,7 +454,7 @@ tutti_status tt_net_wire(const tutti_net *net, tt_wire **wire) {
       .rank = net->rank,
       .ranks = net->ranks,
       .first = tt_first_number(),
-      .beside = net->simulated ? tt_simulated_packet(net->ranks) : SMALL,
+      .size.beside = net->simulated ? tt_simulated_packet(net->ranks) : SMALL,
       .shown = &m->shown,
       .traits = {.name = net->name,
                  .simulated = net->simulated,

@@ -77,7 +77,7 @@ size_t tt_net_push(tt_wire *w, int peer, int lane, tt_stamp stamp, const void *b
   const int rail = e && e->packets < OUT ? free_rail(m, e) : -1;
   if (rail < 0) return 0;
   if (m->net.simulated) return tt_simulated_push(m, e, stamp, bytes, n, left, ticket, status);
-  if (n <= m->wire.beside) {
+  if (n <= m->wire.size.beside) {
     *status = tt_packet_send(m, e, stamp, bytes, n, 0, 0);
     return *status ? 0 : n;
   }

@@ -24,7 +24,7 @@ size_t tt_simulated_packet(int ranks) {
 /* Sent one at a time, so no receipt is requested. packed: released when sent, or NULL. */
 static tutti_status send_whole_message(tt_net *m, tt_out_end *e, tt_stamp stamp, const void *bytes,
                                        size_t n, void *packed) {
-  const size_t inside = n <= m->wire.beside ? n : 0;
+  const size_t inside = n <= m->wire.size.beside ? n : 0;
   tutti_status status = tt_packet_send(m, e, stamp, bytes, inside, n - inside, 0);
   if (!status && !inside) {
     const tt_slot s = {.kind = BYTES_OUT, .out = e, .ticket = e->sent, .what = packed};
@@ -59,7 +59,7 @@ size_t tt_simulated_push(tt_net *m, tt_out_end *e, tt_stamp stamp, const void *b
 /* ---- receiving ---- */
 
 void tt_simulated_expect(tt_net *m, tt_in_end *e, void *to, size_t left) {
-  if (left <= m->wire.beside || e->n || e->early || e->listens < 0) return;
+  if (left <= m->wire.size.beside || e->n || e->early || e->listens < 0) return;
   tt_piece *p = &e->queue[e->first];
   *p = (tt_piece){.bytes = left, .at = to, .slot = -1};
   if (!to) p->at = p->bounce = tt_bounce_get(m, left);
@@ -107,9 +107,9 @@ void tt_simulated_drop_proofs(tt_net *m) {
 
 tutti_status tt_net_set_levels(tt_wire *w, const uint8_t *level, bool at_once) {
   tt_net *m = tt_net_of(w);
-  if (!m->level) w->level = m->level = malloc((size_t)w->ranks);
+  if (!m->level) w->paced.level = m->level = malloc((size_t)w->ranks);
   if (!m->level) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", w->ranks);
   memcpy(m->level, level, (size_t)w->ranks);
-  w->at_once = at_once;
+  w->paced.at_once = at_once;
   return TUTTI_OK;
 }

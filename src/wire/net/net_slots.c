@@ -58,7 +58,7 @@ tutti_status tt_slot_start(tt_net *m, tt_slot what, int peer, int tag, void *byt
 
 tt_packet *tt_packet_get(tt_net *m) {
   tt_packet *p = m->packets;
-  if (!p) return malloc(sizeof *p + m->wire.beside);
+  if (!p) return malloc(sizeof *p + m->wire.size.beside);
   m->packets = p->next;
   return p;
 }

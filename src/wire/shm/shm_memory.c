@@ -7,7 +7,7 @@
  *            reports, and a rank that sets none in `shown`.
  * Arena      Memory in the segment has a name, its offset, under which every rank finds it. Private
  *            memory has one if all ranks can read it and that costs less than a copy. Other memory
- *            is copied into its rank's arena: wire.slots slots of wire.piece bytes that the pieces of vectors pass through,
+ *            is copied into its rank's arena: wire.size.slots slots of wire.size.piece bytes that the pieces of vectors pass through,
  *            allocated at first use. Progress counters count the pieces; each has one writer and only grows.
  * Slots      Two: a rank puts a piece while its peers read the one before. All slots together are
  *            half as large as the second level cache. A line that a peer still has in its cache
@@ -180,8 +180,8 @@ _Static_assert((int)SLOTS == (int)TT_STORE_WARM,
 
 void tt_shm_measure_arena(tt_wire *w, size_t l2) {
   const size_t bound = ((size_t)16 << 20) / SLOTS / (size_t)w->ranks;
-  w->piece = tt_max((size_t)16 << 10, tt_min(l2 / LIVE, bound) / 4096 * 4096);
-  w->slots = SLOTS;
+  w->size.piece = tt_max((size_t)16 << 10, tt_min(l2 / LIVE, bound) / 4096 * 4096);
+  w->size.slots = SLOTS;
 }
 
 static void *shm_arena(tt_wire *w) {

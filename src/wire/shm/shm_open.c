@@ -91,7 +91,7 @@ static void shm_close(tt_wire *w) {
   tt_shm_ends_free(s);
   for (int r = 0; r < w->ranks; r++) free(s->bounce[r]);
   free(s->stage.spare);
-  free(w->cycles);
+  free(w->arena_state);
   free(s);
 }
 
@@ -139,9 +139,9 @@ static bool several_memories(const tt_shm *s) {
 /* Where the flag slots are, and how much every one of them takes. */
 static void find_slots(tt_shm *s) {
   const tt_layout *first = &s->ctrls[0]->layout;
-  s->wire.later_bytes = first->later_bytes;
+  s->wire.size.later = first->later_bytes;
   for (int r = 1; r < s->wire.ranks; r++)
-    s->wire.later_bytes = tt_min(s->wire.later_bytes, s->ctrls[r]->layout.later_bytes);
+    s->wire.size.later = tt_min(s->wire.size.later, s->ctrls[r]->layout.later_bytes);
   if (several_memories(s)) return;
   s->slots = tt_ctrl_at(s->ctrls[0], first->slots);
   s->counters = tt_ctrl_at(s->ctrls[0], first->counters);
@@ -157,8 +157,8 @@ tutti_status tt_shm_wire(tt_heap *heap, int rank, int ranks, const int *members,
                       .shm_agree = &tt_shm_agree_table,
                       .rank = rank,
                       .ranks = ranks,
-                      .flag_bytes = TT_FLAG_BYTES,
-                      .beside = TT_INLINE};
+                      .size.flag = TT_FLAG_BYTES,
+                      .size.beside = TT_INLINE};
   if (!tt_shm_ends_new(s)) {
     free(s);
     return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the channels of %d ranks", ranks);
@@ -178,10 +178,9 @@ tutti_status tt_shm_wire(tt_heap *heap, int rank, int ranks, const int *members,
   }
   tt_shm_measure_arena(&s->wire, s->heads[0]->l2);
   s->store_rule = tt_stores_wanted();
-  tt_stores_begin(s->wire.stores, TT_STORE_SIZES, s->store_rule);
   s->wire.learns = tt_learns_wanted();
   find_slots(s);
-  s->wire.first = s->wire.pieces_begun = s->wire.pieces_over = tt_first_number();
+  s->wire.first = tt_first_number();
   for (int k = 0; k < TT_COUNTERS; k++)
     atomic_store_explicit(&tt_shm_counters(s, rank)->of[k], s->wire.first, memory_order_relaxed);
   s->sleepers_anywhere = &tt_job_head_of(s->segment)->sleepers_anywhere;

@@ -5,6 +5,7 @@
 
 #include "lent.h"
 #include "shm_ctrl.h"
+#include "stores.h"
 
 enum {
   TT_DEPTH = 4,  /* pieces in flight per channel */
