@@ -8,6 +8,7 @@ pages: all
 	@$(PYTHON) tools/pages.py --build $(BUILD)
 pictures: all
 	@$(PYTHON) tools/pages.py --build $(BUILD) --pictures
+	@$(PYTHON) tools/rooms.py --draw docs/house.svg
 site:
 	@tools/deps.sh site
 	@$(PYTHON) tools/site.py --build $(BUILD)
