@@ -5,6 +5,7 @@
 #define TT_JOB_LOOK_H
 
 #include "long_wait.h"
+#include "schedule.h"
 #include "shm_ctrl.h"
 #include "tutti_launch.h"
 
@@ -72,5 +73,14 @@ tutti_status tt_job_look(int fd, tt_look *look);
 void tt_look_free(tt_look *look);
 /* The call of operation `seq` of a communicator; NULL if its records do not hold it. */
 const tt_record *tt_look_call(const tt_look_comm *comm, uint64_t seq);
+
+/* ---- what follows from it (job_findings.c) ---- */
+
+/* Appends a call of the communicator: "allreduce of 3 float, sum (operation 7)"; and what a rank waits in: the same, or
+ * "a message, to receive 10 double with tag 3". */
+void tt_look_add_call(tt_text *t, const tt_look_comm *comm, uint64_t seq);
+void tt_look_add_waiting(tt_text *t, const tt_look_comm *comm);
+/* Appends what is wrong, a sentence on each line. */
+void tt_look_findings(tt_text *t, const tt_look *v);
 
 #endif
