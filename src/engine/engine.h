@@ -185,7 +185,8 @@ typedef struct tt_call_cost {
   tt_spent wrote[TT_STORES], read[TT_STORES];
 } tt_call_cost;
 
-/* The arena loop's state: the cut; who reads and writes what, known once the ranks' flags are set; progress; cost. */
+/* The state of the arena's loop: the cut; the access to vectors and arenas, which is decided once the flags of all ranks are
+ * set; the progress; the cost. */
 typedef struct tt_pieces {
   tt_shape shape;
   tt_cut cut;
@@ -340,8 +341,8 @@ struct tt_run {
 
 tutti_status tt_run_begin(tt_run *r, int slice);
 bool tt_moving_is_over(const tt_run *r, uint32_t k);
-/* Announces the bytes of this run outside (share.c). over: all of them have been received there,
- * and this rank has its results; true if the ranks are alone. *status: TUTTI_ERR_MISMATCH if ranks made different calls. */
+/* Announces the bytes of this run to the process outside (share.c). over: that process has received all of them, and this
+ * rank has its results; always true if there is none. *status: TUTTI_ERR_MISMATCH if ranks made different calls. */
 void tt_share_begin(const tt_run *r);
 bool tt_share_over(const tt_run *r, tutti_status *status);
 bool tt_run_progress(tt_run *r, tutti_status *status);

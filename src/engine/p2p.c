@@ -36,7 +36,7 @@ typedef struct peer {
   bool active;          /* has such sends or receives: in the list of these peers */
   struct peer *next;    /* in that list */
   tt_p2p_message *into; /* the receive whose message is arriving; or NULL */
-  early *early;         /* the last one may still be arriving */
+  early *early;         /* in the order of arrival; the last may still be arriving */
 } peer;
 
 struct tt_p2p {
@@ -137,7 +137,7 @@ static bool accepts(const tt_p2p_message *m, int source, int tag) {
          (m->tag == tag || m->tag == TUTTI_ANY_TAG);
 }
 
-/* The receive for such a message; NULL: none is posted. */
+/* The receive that takes such a message; NULL: no such receive is posted. */
 static tt_p2p_message *receive_for(const tt_p2p *p2p, int source, int tag) {
   tt_p2p_message *m = p2p->wanted.first;
   while (m && !accepts(m, source, tag)) m = m->next;

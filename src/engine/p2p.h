@@ -43,7 +43,7 @@ void tt_p2p_free(tt_p2p *p2p);
 void tt_p2p_post(tt_p2p *p2p, tt_p2p_message *message);
 /* Takes back a receive whose message has not begun to arrive; false: it has, or this is a send. */
 bool tt_p2p_withdraw(tt_p2p *p2p, tt_p2p_message *message);
-/* Is it to or from this rank itself alone, and no other half of it is posted? Then it waits for its own rank. */
+/* True if only this rank itself could complete the message, and has not posted the matching send or receive. */
 bool tt_p2p_is_alone(const tt_p2p *p2p, const tt_p2p_message *message);
 /* Moves what can be moved; returns the list of finished messages. *status: TUTTI_ERR_MISMATCH or
  * another error, with the message in tutti_error. */

@@ -1,7 +1,7 @@
-/* arena_state.h - what the arena's loop keeps of a wire between operations.
+/* arena_state.h - the state of the arena's loop between operations, one for each wire.
  *
- * Idea       The pieces of all operations have consecutive numbers, and what their times say is kept here: the kind of stores
- *            (stores.h) and the route (route.h) for vectors of each size.
+ * Idea       It holds the numbers of pieces, which are consecutive over all operations. For vectors of each size it also holds
+ *            the measured times of both kinds of stores (stores.h) and of both routes (route.h).
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_ARENA_STATE_H
 #define TT_ARENA_STATE_H
