@@ -1,7 +1,7 @@
 /* late_ssl.h - the functions of OpenSSL that openssl.c calls, which are looked up when TLS is first used.
  *
- * Idea       libtutti_tls.so is not linked with OpenSSL, so it can be installed on systems without it. It loads the
- *            system's OpenSSL 3 at run time. After this header the names of the functions stand for entries of a table.
+ * Idea       libtutti_tls.so loads the system's OpenSSL 3 at run time, so it can be installed where OpenSSL is missing.
+ *            In a file that includes this header, the names of these functions stand for entries of a table.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TLS_LATE_SSL_H
 #define TLS_LATE_SSL_H
