@@ -209,11 +209,45 @@ static void own_messages_agree(void **state) {
   }
 }
 
+/* Two messages that arrive in parts, at a rank that receives from any: each receive takes one of them, and is not taken back
+ * once its message has begun to arrive. */
+static void long_messages_of_any_rank(void **state) {
+  enum { COUNT = 1 << 20 };
+  int32_t *from[3], *to[2];
+  tutti_received got[2];
+  tutti_request *all[4];
+  int over = 0;
+  (void)state;
+  open_comms(3);
+  for (int r = 1; r < 3; r++) {
+    from[r] = malloc(COUNT * sizeof *from[r]);
+    to[r - 1] = calloc(COUNT, sizeof *to[r - 1]);
+    for (int i = 0; i < COUNT; i++) from[r][i] = r * COUNT + i;
+    assert_int_equal(tutti_recv_start(comms[0], to[r - 1], COUNT, TUTTI_INT32, TUTTI_ANY_SOURCE, 7,
+                                      &got[r - 1], &all[r - 1]),
+                     TUTTI_OK);
+  }
+  for (int r = 1; r < 3; r++)
+    assert_int_equal(tutti_send_start(comms[r], from[r], COUNT, TUTTI_INT32, 0, 7, &all[r + 1]),
+                     TUTTI_OK);
+  assert_int_equal(tutti_request_test(&all[0], &over), TUTTI_OK);
+  assert_false(over);
+  assert_int_equal(tutti_request_free(&all[0]), TUTTI_ERR_STATE);
+  assert_int_equal(finish(all, 4), TUTTI_OK);
+  assert_int_equal(got[0].source + got[1].source, 3);
+  for (int k = 0; k < 2; k++)
+    for (int i = 0; i < COUNT; i++)
+      if (to[k][i] != got[k].source * COUNT + i)
+        fail_msg("receive %d: number %d is %d", k, i, (int)to[k][i]);
+  close_comms(3);
+  for (int k = 0; k < 2; k++) free(from[k + 1]), free(to[k]);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(ranks_run_the_same_plan),    cmocka_unit_test(in_place_is_not_apart),
       cmocka_unit_test(a_freed_op_is_no_other_one), cmocka_unit_test(a_sent_message_is_the_readers),
-      cmocka_unit_test(own_messages_agree),
+      cmocka_unit_test(own_messages_agree),         cmocka_unit_test(long_messages_of_any_rank),
   };
   return cmocka_run_group_tests_name("calls of two ranks", tests, NULL, NULL);
 }
