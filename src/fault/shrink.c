@@ -299,53 +299,21 @@ static tutti_status agree_on_survivors(gathering *g, int asks) {
                               : gave_up(g, (tutti_status)d->status, d->quitter, d->awaited);
 }
 
-/* Makes a communicator over the network alone, which it takes over. */
-static tutti_status create_survivors_comm(const tutti_comm *old, const int *list, int n, int mine,
-                                          const tutti_net *net, tutti_comm **out) {
-  tutti_comm *comm = *out = tt_comm_among(old, list, n, mine);
-  if (!comm) {
-    net->close(net->self, 1);
-    return TUTTI_ERR_MEMORY;
-  }
-  tutti_status status = tt_net_wire(net, &comm->net);
-  comm->wire = comm->net;
-  if (!status) status = tt_comm_set_pids(comm, comm->net);
-  return status ? status : tt_comm_configure(comm, &old->plans->setting.profile);
-}
-
-/* Exchanges control blocks and makes the wires. */
-static tutti_status attach_survivors_comm(tutti_comm *comm, const gathering *g) {
-  const tutti_comm *old = g->comm;
-  tt_exchange x = {
-      .over = comm, .has_net = true, .all = malloc((size_t)comm->ranks * sizeof *x.all)};
-  int helpers = 0; /* of the old communicator, that continue */
-  for (int r = old->ranks - old->helpers; r < old->ranks; r++) helpers += g->agreed->member[r];
-  tutti_status status = x.all
-                            ? tt_comm_exchange(comm, g->name, TUTTI_OK, &x)
-                            : tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", comm->ranks);
-  if (!status)
-    status = tt_comm_build(comm, &(tt_comm_spec){.net = comm->net,
-                                                 .profile = &old->plans->setting.profile,
-                                                 .wisdom = x.all[0].wisdom,
-                                                 .settings = &old->settings.plain,
-                                                 .override = &old->settings.override,
-                                                 .helpers = helpers});
-  free(x.all);
-  return status;
-}
-
 static tutti_status agree_and_reunite(gathering *g, tutti_comm **out) {
-  const tutti_comm *old = g->comm;
+  tutti_comm *old = g->comm;
   int *list = malloc((size_t)old->ranks * sizeof *list), mine = 0, n = 0;
+  int helpers = 0; /* of the old communicator, that continue */
   tutti_comm *comm = NULL;
   tutti_net net;
   tutti_status status =
       list ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", old->ranks);
   if (!status) status = agree_on_survivors(g, g->least);
   if (!status) status = g->net->network(g->wire, g->agreed, list, &mine, &net);
-  for (int r = 0; !status && r < old->ranks; r++) n += g->agreed->member[r];
-  if (!status) status = create_survivors_comm(old, list, n, mine, &net, &comm);
-  if (!status) status = attach_survivors_comm(comm, g);
+  for (int r = 0; !status && r < old->ranks; r++) {
+    n += g->agreed->member[r];
+    if (r >= old->ranks - old->helpers) helpers += g->agreed->member[r];
+  }
+  if (!status) status = tt_comm_of_survivors(old, g->name, list, n, mine, &net, helpers, &comm);
   if (!status) tt_trace_child(comm, old, g->agreed->round, ~list[0]);
   if (comm) status = tt_comm_spoil(comm, status);
   free(list);
