@@ -162,7 +162,6 @@ tutti_status tt_agent_start(const tt_rendezvous *r, const tt_meet_line *like, in
     return tt_fail(TUTTI_ERR_MEMORY, "out of memory for an agent");
   }
   tutti_status status = tt_listen("an agent", &port, &s->listener);
-  if (!status) status = tt_tls_find(&s->tls);
   if (!status) status = find_place(&up, r, port);
   s->up = up.fd;
   s->up_secure = up.secure;

@@ -256,13 +256,14 @@ static tutti_status read_magic(tt_meet_line *l, double until) {
   return tt_meet_sentence(l, &reply, until);
 }
 
-/* Where TUTTI_TLS asks for it, all that follows is within TLS. */
+/* Between hosts all that follows is within TLS. */
 static tutti_status begin_tls(tt_meet_line *l, double until) {
   const tt_tls *tls;
   unsigned char secret[TT_TLS_SECRET];
   int how;
-  const tutti_status status = tt_tls_find(&tls);
-  if (status || !tls) return status;
+  const tutti_status status = tt_tls_between(l->fd, ONE_TRY, &tls);
+  if (status) return tt_fail(status, "rank %u: %s", l->hello.rank, tutti_error());
+  if (!tls) return TUTTI_OK;
   tt_tls_secret(l->key, secret);
   l->secure = tt_tls_call(tls, l->fd, TT_MEET_TLS, secret, until, &how);
   if (l->secure) return TUTTI_OK;
@@ -271,8 +272,8 @@ static tutti_status begin_tls(tt_meet_line *l, double until) {
   if (how == TT_TLS_FOREIGN)
     return tt_fail(
         TUTTI_ERR_SYSTEM,
-        "rank %u: the program that listens at %s does not speak TLS: TUTTI_TLS has to be "
-        "the same on all ranks; or is it another program? TUTTI_PORT names another port",
+        "rank %u: the program that listens at %s does not speak TLS: it needs OpenSSL 3 there, "
+        "too (Debian's package libssl3); or is it another program? TUTTI_PORT names another port",
         l->hello.rank, l->at);
   l->gone = how == TT_TLS_CLOSED;
   return unheard(l, !l->gone);
@@ -284,7 +285,7 @@ tutti_status tt_meet_prove(tt_meet_line *l, double patience) {
   const double until = most > now + ONE_TRY ? most : now + ONE_TRY;
   tt_challenge c;
   unsigned char proof[TT_DIGEST];
-  if (l->open && !tt_trusts(l->fd)) return distrusts(l);
+  if (l->open && !tt_trusts(l->fd, ONE_TRY)) return distrusts(l);
   tutti_status status = begin_tls(l, until);
   if (!status) status = tt_nonce(l->hello.nonce);
   if (status) return status;
@@ -298,6 +299,5 @@ tutti_status tt_meet_prove(tt_meet_line *l, double patience) {
   tt_meet_send(l, proof, sizeof proof);
   status = read_magic(l, until);
   l->greeted = !status;
-  if (!status && !l->secure) l->secure = tt_digests_new(TT_VISITOR, l->key, &l->hello, c.nonce);
-  return status || l->secure ? status : tt_fail(TUTTI_ERR_MEMORY, "out of memory for a bootstrap");
+  return status;
 }

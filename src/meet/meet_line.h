@@ -5,7 +5,7 @@
  *            digest of the hello and of both sides' nonces. The other end then sends the magic alone,
  *            or a reply with the reason for a refusal. The hello is the same in all versions; challenge
  *            and proof exist since version 3. Earlier versions sent the key in clear.
- *            Since version 5 the messages that follow carry digests; or TLS carries all messages (secure.h).
+ *            Between hosts TLS carries all of it (secure.h).
  *            A rank sends its hello, its proof and its first row to the agent of its host in one message. The agent's
  *            proof is in its first reply, so the rank sleeps once. The agent needs no nonce: both are processes of one
  *            user, which the system confirms, and other processes cannot send through their socket.
@@ -22,7 +22,7 @@
 #include "long_wait.h"
 #include "meet.h"
 
-enum { TT_MEET_PROTOCOL = 5, TT_MEET_PROVES = 3 };
+enum { TT_MEET_PROTOCOL = 6, TT_MEET_PROVES = 3 };
 #define TT_MEET_MAGIC "tutti\r\n"
 
 typedef struct tt_hello { /* a caller's first message */
@@ -116,9 +116,9 @@ bool tt_meet_send(tt_meet_line *l, const void *bytes, size_t n);
 tutti_status tt_meet_recv(tt_meet_line *l, void *bytes, size_t n, double until);
 /* The sentence of a reply with an error status: both become this rank's error. */
 tutti_status tt_meet_sentence(tt_meet_line *l, const tt_reply *reply, double until);
-/* Where a key proves nothing: is the other end of this connection a process of the same user on the same host, or did the
- * user allow others by TUTTI_INSECURE=1? (trust.c) */
-bool tt_trusts(int fd);
+/* Is the other end of this connection a process of the same user on the same host, or did the user allow others by
+ * TUTTI_INSECURE=1? patience: s to wait until a process has accepted it, on the calling end. (trust.c) */
+bool tt_trusts(int fd, double patience);
 /* Warns once if the text of this key is so short or plain that somebody who has captured a handshake can guess it. */
 void tt_key_look(const char *name, const char *text);
 /* The other end's proof is wrong. */

@@ -82,7 +82,7 @@ bool tt_meet_peer_welcome(tt_service *s, bool local) {
     close(fd);
     return true;
   }
-  if (!local && s->open && !tt_trusts(fd)) {
+  if (!local && s->open && !tt_trusts(fd, 0)) {
     close(fd);
     return true;
   }

@@ -59,8 +59,8 @@ typedef struct tt_service {
   int listener, local; /* for agents; for ranks of this host. -1: closed */
   bool lasting, agent;
   bool open; /* anybody can compute the key: agents that are not trusted are sent away */
-  const struct tt_tls *tls; /* what agents have to speak; NULL: digests will do */
-  bool other_tls; /* a process came with TLS, or without, where this service does otherwise */
+  const char
+      *other_tls; /* why a process was refused that came with TLS, or without; NULL: none was */
   char key[TT_KEY];
   tt_meet_peer *peers;
   int npeers, members; /* members: peers that send rows */
@@ -144,8 +144,6 @@ static inline bool tt_is_member(const tt_meet_peer *g) {
 
 /* Peeks at the first byte of an agent, which shows whether it uses TLS. */
 void tt_entry_first_byte(tt_service *s, tt_meet_peer *g);
-/* What to add where ranks are missing: "", or that a process came with another TUTTI_TLS. */
-const char *tt_entry_other_tls(const tt_service *s);
 /* Its hello has come, in g->in; a proof. */
 void tt_entry_hello(tt_service *s, tt_meet_peer *g);
 void tt_entry_proof(tt_service *s, tt_meet_peer *g, const unsigned char proof[TT_DIGEST]);

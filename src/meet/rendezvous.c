@@ -53,7 +53,7 @@ static void look_for_missing(tt_service *s, double now) {
     tt_service_fail(
         s, TUTTI_ERR_TIMEOUT,
         "%s did not come to the rendezvous within %.3g s (TUTTI_CONNECT_TIMEOUT); %d came%s", words,
-        s->limit, came, tt_entry_other_tls(s));
+        s->limit, came, s->other_tls ? s->other_tls : "");
 }
 
 static void look_at_clock(tt_service *s) {
@@ -192,7 +192,6 @@ tutti_status tt_rendezvous_serve(tt_rendezvous *r, bool lasting, pthread_t *thre
   s->lasting = lasting;
   if (r->joiners) status = tt_room_new(s, r->ranks, r->joiners);
   s->open = r->open;
-  if (!status) status = tt_tls_find(&s->tls);
   if (!status)
     status = tt_listen("a rendezvous (TUTTI_PORT names its port)", &r->port, &s->listener);
   if (!status) status = tt_service_thread(s, thread);

@@ -48,38 +48,45 @@ static void write_end(const end *e, bool six, char text[48]) {
     snprintf(text, 48, "0000000000000000%08X%08X:%04X", htonl(0xffff), e->word[3], e->port);
 }
 
-/* The user of the socket with these ends; -1: the table has none. */
+enum { ABSENT = -1, UNACCEPTED = -2 };
+
+/* The user of the socket with these ends; ABSENT: not in the table; UNACCEPTED: no process has it yet, so older kernels
+ * show no user. */
 static long user_in(const char *table, bool six, const end *local, const end *remote) {
   char line[512], wanted[2][48], has[2][48];
-  unsigned long user;
-  long found = -1;
+  unsigned long user, inode;
+  long found = ABSENT;
   FILE *f = fopen(table, "re");
-  if (!f) return -1;
+  if (!f) return ABSENT;
   write_end(local, six, wanted[0]);
   write_end(remote, six, wanted[1]);
-  while (found < 0 && fgets(line, sizeof line, f))
-    if (sscanf(line, "%*d: %47s %47s %*s %*s %*s %*s %lu", has[0], has[1], &user) == 3 &&
+  while (found == ABSENT && fgets(line, sizeof line, f))
+    if (sscanf(line, "%*d: %47s %47s %*s %*s %*s %*s %lu %*d %lu", has[0], has[1], &user, &inode) ==
+            4 &&
         strcmp(has[0], wanted[0]) == 0 && strcmp(has[1], wanted[1]) == 0)
-      found = (long)user;
+      found = inode ? (long)user : UNACCEPTED;
   fclose(f);
   return found;
 }
 
-static bool is_same_user(int fd) {
+static bool is_same_user(int fd, double patience) {
+  const double until = tt_seconds() + patience;
   struct sockaddr_storage here, there;
   socklen_t n = sizeof here, m = sizeof there;
   if (getsockname(fd, (struct sockaddr *)&here, &n) ||
       getpeername(fd, (struct sockaddr *)&there, &m))
     return false;
   const end mine = end_of(&here), its = end_of(&there);
-  long user = -1;
-  if (!mine.six) user = user_in("/proc/net/tcp", false, &its, &mine);
-  if (user < 0) user = user_in("/proc/net/tcp6", true, &its, &mine);
-  return user == (long)geteuid();
+  for (;; usleep(1000)) {
+    long user = ABSENT;
+    if (!mine.six) user = user_in("/proc/net/tcp", false, &its, &mine);
+    if (user == ABSENT) user = user_in("/proc/net/tcp6", true, &its, &mine);
+    if (user != UNACCEPTED || tt_seconds() >= until) return user == (long)geteuid();
+  }
 }
 
-bool tt_trusts(int fd) {
-  return tt_env_int("TUTTI_INSECURE", 0, 1, 0) == 1 || is_same_user(fd);
+bool tt_trusts(int fd, double patience) {
+  return tt_env_int("TUTTI_INSECURE", 0, 1, 0) == 1 || is_same_user(fd, patience);
 }
 
 /* ---- secrets ---- */
