@@ -37,7 +37,8 @@ static int connect_to(tt_service *s, bool local, bool up) {
   int pair[2];
   need(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair));
   if (up)
-    s->up = pair[0];
+    s->parent =
+        (tt_meet_peer){.fd = pair[0], .state = TT_PARENT, .want = sizeof(tt_reply), .hands = -1};
   else
     need(tt_meet_peer_add(s, pair[0], local));
   return pair[1];
@@ -116,7 +117,7 @@ static char body[4096];
 static size_t put_rows(void) {
   size_t n = 0;
   for (unsigned k = byte() % 4 + 1; k > 0; k--) {
-    tt_meet_row row = {byte() % (RANKS + 1), byte() % 32};
+    tt_row row = {(int32_t)byte() % (RANKS + 1), byte() % 32};
     const size_t has = tt_row_bytes(row.bytes);
     if (byte() % 4 == 0) row.bytes = number_of_some();
     memcpy(body + n, &row, sizeof row);
@@ -288,7 +289,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   end = data + size;
   proofs = 0;
   signal(SIGPIPE, SIG_IGN);
-  setenv("TUTTI_INSECURE", "1", 1); /* no TLS */
   for (int i = 0; i < ENDS; i++) ends[i].fd = -1;
   above.fd = -1;
   tt_service *s = begin(byte());

@@ -333,7 +333,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   signal(SIGPIPE, SIG_IGN);
   setenv("TUTTI_NET", "none", 1);
   setenv("TUTTI_CONNECT_TIMEOUT", "2", 1);
-  setenv("TUTTI_INSECURE", "1", 1); /* no TLS */
   snprintf(key, sizeof key, "%032d", (int)getpid());
   part which = (part)(byte() % PARTS);
   const int before = next_descriptor();

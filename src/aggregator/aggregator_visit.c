@@ -214,7 +214,7 @@ tutti_status tt_aggregator_visit(const char *where, const tt_aggregator_seat *se
   }
   tt_aggregator_set_options(v.fd);
   watch_silence(v.fd);
-  if (open && !tt_trusts(v.fd, limit))
+  if (open && !tt_trusts(v.fd))
     status = tt_fail(
         TUTTI_ERR_SYSTEM,
         "the aggregator at %s is on another host, or another user's: set TUTTI_KEY to the same "

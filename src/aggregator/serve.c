@@ -137,7 +137,7 @@ static void let_in(server *d) {
       d->full = errno != EAGAIN;
       return;
     }
-    if (d->open && !tt_trusts(fd, 0)) {
+    if (d->open && !tt_trusts(fd)) {
       close(fd);
       continue;
     }

@@ -46,16 +46,14 @@ static tutti_status receive(guest *g, double until, int wanted, char **body, siz
 }
 
 static tutti_status bring(guest *g, tutti_status failed, const void *mine, size_t bytes) {
-  struct {
-    uint32_t claim;
-    tt_guest_row row;
-  } head = {g->at.claim, {failed, (uint32_t)bytes}};
-  char why[300];
-  if (!failed) return tt_room_send(&g->line, TT_BRING, &head, sizeof head, mine, bytes);
-  head.row.bytes = (uint32_t)snprintf(why, sizeof why, "a joiner (%s): %.200s", g->line.hello.who,
-                                      tutti_error()) +
-                   1;
-  return tt_room_send(&g->line, TT_BRING, &head, sizeof head, why, head.row.bytes);
+  size_t n;
+  if (failed) tt_fail(failed, "a joiner (%s): %.200s", g->line.hello.who, tutti_error());
+  tt_row *row = tt_row_new(failed, mine, bytes, &n);
+  if (!row) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %zu bytes", bytes);
+  const tutti_status status =
+      tt_room_send(&g->line, TT_BRING, &g->at.claim, sizeof g->at.claim, row, n);
+  free(row);
+  return status;
 }
 
 /* A round, of a meeting whose ranks are the survivors and the joiners. */

@@ -53,8 +53,7 @@ static void refuse_plain(tt_service *s, tt_meet_peer *g) {
 
 static bool init_from_first_hello(tt_service *s, const tt_hello *h) {
   s->row = calloc(h->ranks, sizeof *s->row);
-  s->bytes = calloc(h->ranks, sizeof *s->bytes);
-  if (!s->row || !s->bytes) return false;
+  if (!s->row) return false;
   s->ranks = (int)h->ranks;
   s->wait = tt_long_wait_begin("the rendezvous");
   s->limit = h->limit_ms / 1e3;

@@ -261,7 +261,7 @@ static tutti_status begin_tls(tt_meet_line *l, double until) {
   const tt_tls *tls;
   unsigned char secret[TT_TLS_SECRET];
   int how;
-  const tutti_status status = tt_tls_between(l->fd, ONE_TRY, &tls);
+  const tutti_status status = tt_tls_between(l->fd, &tls);
   if (status) return tt_fail(status, "rank %u: %s", l->hello.rank, tutti_error());
   if (!tls) return TUTTI_OK;
   tt_tls_secret(l->key, secret);
@@ -285,7 +285,7 @@ tutti_status tt_meet_prove(tt_meet_line *l, double patience) {
   const double until = most > now + ONE_TRY ? most : now + ONE_TRY;
   tt_challenge c;
   unsigned char proof[TT_DIGEST];
-  if (l->open && !tt_trusts(l->fd, ONE_TRY)) return distrusts(l);
+  if (l->open && !tt_trusts(l->fd)) return distrusts(l);
   tutti_status status = begin_tls(l, until);
   if (!status) status = tt_nonce(l->hello.nonce);
   if (status) return status;

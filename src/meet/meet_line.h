@@ -58,10 +58,6 @@ typedef struct tt_agent_card { /* of an agent */
   uint32_t direct, unused; /* direct: it could not reach the parent that it was sent to */
 } tt_agent_card;
 
-typedef struct tt_meet_row { /* before each row in a frame TT_ROWS; the row is padded to 8 bytes */
-  uint32_t rank, bytes;
-} tt_meet_row;
-
 typedef struct tt_refusal { /* the bytes of TT_CANNOT */
   int32_t status;
   char text[400];
@@ -116,9 +112,11 @@ bool tt_meet_send(tt_meet_line *l, const void *bytes, size_t n);
 tutti_status tt_meet_recv(tt_meet_line *l, void *bytes, size_t n, double until);
 /* The sentence of a reply with an error status: both become this rank's error. */
 tutti_status tt_meet_sentence(tt_meet_line *l, const tt_reply *reply, double until);
-/* Is the other end of this connection a process of the same user on the same host, or did the user allow others by
- * TUTTI_INSECURE=1? patience: s to wait until a process has accepted it, on the calling end. (trust.c) */
-bool tt_trusts(int fd, double patience);
+/* Where a key proves nothing: is the other end of this connection a process of the same user on the same host, or did the
+ * user allow others by TUTTI_INSECURE=1? (trust.c) */
+bool tt_trusts(int fd);
+/* Does this connection stay within this host? (trust.c) */
+bool tt_is_here(int fd);
 /* Warns once if the text of this key is so short or plain that somebody who has captured a handshake can guess it. */
 void tt_key_look(const char *name, const char *text);
 /* The other end's proof is wrong. */

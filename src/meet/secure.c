@@ -2,8 +2,8 @@
  *
  * Idea       The two ends of a connection share a secret, which follows from the job's key, so they need no certificates.
  *            A TLS 1.3 handshake with a pre-shared key proves to each end that the other knows it. A fresh
- *            Diffie-Hellman exchange keeps recorded data secret if the key becomes known later. Processes of one user on
- *            one host need no TLS (trust.c).
+ *            Diffie-Hellman exchange keeps recorded data secret if the key becomes known later. Within a host there
+ *            is nobody to hide from (trust.c).
  * Invariant  A bootstrap is within TLS between hosts, unless the user allows open connections (TUTTI_INSECURE=1), and
  *            everywhere if TUTTI_TLS asks for it.
  * Source     RFC 8446, 2.2 and 4.2.9 (psk_dhe_ke).
@@ -45,12 +45,12 @@ tutti_status tt_tls_find(const tt_tls **tls) {
 }
 
 bool tt_tls_spared(int fd) {
-  return !tt_tls_all() && tt_trusts(fd, 0);
+  return !tt_tls_all() && (tt_is_here(fd) || tt_env_int("TUTTI_INSECURE", 0, 1, 0) == 1);
 }
 
-tutti_status tt_tls_between(int fd, double patience, const tt_tls **tls) {
+tutti_status tt_tls_between(int fd, const tt_tls **tls) {
   const tutti_status status = tt_tls_find(tls);
-  if (status || *tls || tt_trusts(fd, patience) || !tt_tls_load(tls)) return status;
+  if (status || *tls || tt_tls_spared(fd) || !tt_tls_load(tls)) return status;
   return tt_fail(TUTTI_ERR_SYSTEM,
                  "%.300s; ranks on several hosts need it, or, on a network that only you use, "
                  "TUTTI_INSECURE=1 on all of them, which allows connections without TLS",

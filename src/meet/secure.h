@@ -1,7 +1,6 @@
 /* secure.h - what protects the bytes of a connection between hosts.
  *
- * Idea       Between hosts a connection is TLS's from its first byte (secure.c, and the library of tls/). Between processes
- *            of one user on one host it is plain.
+ * Idea       Between hosts a connection is TLS's from its first byte (secure.c, and the library of tls/). Within a host it is plain.
  * Invariant  No byte is handed out before it is verified. After one that is wrong the connection is of no use.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_SECURE_H
@@ -36,11 +35,10 @@ tutti_status tt_tls_find(const tt_tls **tls);
 tutti_status tt_tls_load(const tt_tls **tls);
 /* Does TUTTI_TLS ask for encrypted messages between ranks? */
 bool tt_tls_all(void);
-/* The calling end of a bootstrap's connection: *tls NULL: it may be plain. patience: as of tt_trusts. TUTTI_ERR_SYSTEM: TLS
- * cannot be used, and the connection leads to another host or user. */
-tutti_status tt_tls_between(int fd, double patience, const tt_tls **tls);
-/* The serving end: may this connection be plain? */
+/* May a bootstrap's connection be plain: within a host, or if TUTTI_INSECURE=1 allows it? */
 bool tt_tls_spared(int fd);
+/* For its calling end; *tls NULL: it may be plain. TUTTI_ERR_SYSTEM: TLS cannot be used. */
+tutti_status tt_tls_between(int fd, const tt_tls **tls);
 /* ... and this network has none: TUTTI_ERR_UNSUPPORTED. `network`: its name. */
 tutti_status tt_tls_data(const char *network);
 /* The secret of one network of the ranks of this meeting. It is derived from the job's key and from `id`, which one rank

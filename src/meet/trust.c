@@ -1,9 +1,10 @@
-/* trust.c - decides who may use a connection between two processes that have no secret: processes of one user on one host.
- * And whether a secret is strong enough.
+/* trust.c - who is at the other end of a connection: a process of this host, or of this user; and whether a secret is strong
+ * enough.
  *
  * Idea       A key that was made of a job's number, or of nothing, proves nothing: anyone can compute it. On one host the
  *            kernel's tables of connections show the user at the other end of each connection. A connection that is missing
- *            there comes from another host, or another network namespace.
+ *            there comes from another host, or another network namespace. A connection whose ends have one address, or
+ *            loopback addresses, does not leave the host: no host outside can complete one.
  * Cost       Reading /proc/net/tcp and tcp6 once per connection, and only without a secret.
  * Invariant  A process that cannot be looked up is not trusted.
  * Source     proc(5).
@@ -48,45 +49,56 @@ static void write_end(const end *e, bool six, char text[48]) {
     snprintf(text, 48, "0000000000000000%08X%08X:%04X", htonl(0xffff), e->word[3], e->port);
 }
 
-enum { ABSENT = -1, UNACCEPTED = -2 };
-
-/* The user of the socket with these ends; ABSENT: not in the table; UNACCEPTED: no process has it yet, so older kernels
- * show no user. */
+/* The user of the socket with these ends; -1: the table has none. */
 static long user_in(const char *table, bool six, const end *local, const end *remote) {
   char line[512], wanted[2][48], has[2][48];
-  unsigned long user, inode;
-  long found = ABSENT;
+  unsigned long user;
+  long found = -1;
   FILE *f = fopen(table, "re");
-  if (!f) return ABSENT;
+  if (!f) return -1;
   write_end(local, six, wanted[0]);
   write_end(remote, six, wanted[1]);
-  while (found == ABSENT && fgets(line, sizeof line, f))
-    if (sscanf(line, "%*d: %47s %47s %*s %*s %*s %*s %lu %*d %lu", has[0], has[1], &user, &inode) ==
-            4 &&
+  while (found < 0 && fgets(line, sizeof line, f))
+    if (sscanf(line, "%*d: %47s %47s %*s %*s %*s %*s %lu", has[0], has[1], &user) == 3 &&
         strcmp(has[0], wanted[0]) == 0 && strcmp(has[1], wanted[1]) == 0)
-      found = inode ? (long)user : UNACCEPTED;
+      found = (long)user;
   fclose(f);
   return found;
 }
 
-static bool is_same_user(int fd, double patience) {
-  const double until = tt_seconds() + patience;
-  struct sockaddr_storage here, there;
+static bool find_ends(int fd, end *mine, end *its) {
+  struct sockaddr_storage here = {0}, there = {0}; /* of a local socket: no address */
   socklen_t n = sizeof here, m = sizeof there;
   if (getsockname(fd, (struct sockaddr *)&here, &n) ||
       getpeername(fd, (struct sockaddr *)&there, &m))
     return false;
-  const end mine = end_of(&here), its = end_of(&there);
-  for (;; usleep(1000)) {
-    long user = ABSENT;
-    if (!mine.six) user = user_in("/proc/net/tcp", false, &its, &mine);
-    if (user == ABSENT) user = user_in("/proc/net/tcp6", true, &its, &mine);
-    if (user != UNACCEPTED || tt_seconds() >= until) return user == (long)geteuid();
-  }
+  *mine = end_of(&here);
+  *its = end_of(&there);
+  return true;
 }
 
-bool tt_trusts(int fd, double patience) {
-  return tt_env_int("TUTTI_INSECURE", 0, 1, 0) == 1 || is_same_user(fd, patience);
+static bool is_loopback(const end *e) {
+  return !e->six && ntohl(e->word[3]) >> 24 == 127;
+}
+
+bool tt_is_here(int fd) {
+  end mine, its;
+  if (!find_ends(fd, &mine, &its)) return false;
+  return !memcmp(mine.word, its.word, sizeof mine.word) ||
+         (is_loopback(&mine) && is_loopback(&its));
+}
+
+static bool is_same_user(int fd) {
+  end mine, its;
+  long user = -1;
+  if (!find_ends(fd, &mine, &its)) return false;
+  if (!mine.six) user = user_in("/proc/net/tcp", false, &its, &mine);
+  if (user < 0) user = user_in("/proc/net/tcp6", true, &its, &mine);
+  return user == (long)geteuid();
+}
+
+bool tt_trusts(int fd) {
+  return tt_env_int("TUTTI_INSECURE", 0, 1, 0) == 1 || is_same_user(fd);
 }
 
 /* ---- secrets ---- */

@@ -147,7 +147,7 @@ static tutti_status join_host(visit *v) {
 
 /* In one piece, so that the agent wakes up once. */
 static tutti_status send_row(visit *v, const void *mine, size_t bytes) {
-  const tt_meet_row row = {v->line.hello.rank, (uint32_t)bytes};
+  const tt_row row = {(int32_t)v->line.hello.rank, (uint32_t)bytes};
   const tt_meet_frame head = {TT_ROWS, (uint32_t)(sizeof row + tt_row_bytes(bytes))};
   char *frame = calloc(1, sizeof head + head.bytes);
   if (!frame) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %zu bytes", bytes);
