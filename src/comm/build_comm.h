@@ -90,6 +90,8 @@ void tt_heritage_write(const tutti_comm *old, const tt_decision *d, tt_proposal 
  * was in, or NULL. If it fails, the other ranks are informed. */
 tutti_status tt_comm_inherit(tt_heap *heap, const tt_proposal *proposal, int member,
                              const tutti_comm *old, tutti_comm **out);
+/* Warns of a joiner's long wait. TUTTI_ERR_TIMEOUT: it has waited for TUTTI_CONNECT_TIMEOUT. */
+tutti_status tt_joiner_waits(struct tt_long_wait *wait);
 /* A process that joins waits until it is admitted; *out: its communicator. */
 tutti_status tt_joiner_join(tt_segment *segment, int index, tutti_comm **out);
 

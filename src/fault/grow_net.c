@@ -53,18 +53,6 @@ static void set_why(word *x, tutti_status status) {
 
 /* ---- claiming joiners ---- */
 
-static void too_few(const tt_growth *w, const tt_claimed *is, double limit, word *x) {
-  if (is->possible < w->least)
-    tt_fail(TUTTI_ERR_STATE,
-            "%d joiner%s asked for, and %d can still come: of the %d of tutti run --respawn the "
-            "others are in, have ended, or are of another version of tutti",
-            w->least, w->least == 1 ? " is" : "s are", is->possible, is->total);
-  else
-    tt_fail(TUTTI_ERR_TIMEOUT, "%d of %d joiners came within %g s (TUTTI_CONNECT_TIMEOUT)",
-            is->there, w->least, limit);
-  set_why(x, is->possible < w->least ? TUTTI_ERR_STATE : TUTTI_ERR_TIMEOUT);
-}
-
 static tutti_status ask_room(tt_growth *w, double limit) {
   tt_rendezvous r;
   const char *id = tt_env("TUTTI_ID");
@@ -94,7 +82,8 @@ static void hear_room(tt_growth *w, double limit, word *x) {
   if (!status) memcpy(&is, body, sizeof is);
   free(body);
   if (status) set_why(x, status);
-  if (!status && is.claimed < 0) too_few(w, &is, limit, x);
+  if (!status && is.claimed < 0)
+    set_why(x, tt_too_few_joiners(w->least, is.there, is.possible, is.total, limit));
   if (!status && is.claimed > TT_MEET_RANKS - w->rest->ranks)
     set_why(x, tt_meet_foreign(&w->line));
   x->joiners = x->status ? 0 : is.claimed;
@@ -258,10 +247,6 @@ static tutti_status gather_with_guests(tt_meeting *m, tutti_status failed, const
   return status;
 }
 
-static void end_none(tt_meeting *m) {
-  m->self = NULL;
-}
-
 /* ---- an attempt ---- */
 
 /* The leader sends the invitation, and the text of what restricts plans. */
@@ -294,7 +279,6 @@ static tutti_status create_with_guests(tt_growth *w, int joiners, tutti_comm **o
           true, /* so that no rank waits in the new communicator for one that has given it up */
       .wide = true,
       .gather = gather_with_guests,
-      .end = end_none,
       .self = w};
   tt_table none;
   tutti_status status = leads_growth(w) ? invite(w) : TUTTI_OK;
@@ -302,7 +286,6 @@ static tutti_status create_with_guests(tt_growth *w, int joiners, tutti_comm **o
   if (!status) status = tt_guest_settle(*out, i, &rest->settings.override);
   if (*out) status = tt_comm_spoil(*out, status);
   w->last = true;
-  m.self = w;
   return gather_with_guests(&m, status, NULL, 0, &none);
 }
 

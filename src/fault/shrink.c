@@ -135,27 +135,30 @@ static int add_joiners(gathering *g, tt_proposal *t) {
   return n;
 }
 
+tutti_status tt_too_few_joiners(int least, int there, int possible, int total, double limit) {
+  if (possible < least)
+    return tt_fail(
+        TUTTI_ERR_STATE,
+        "%d joiner%s asked for, and %d can still come: of the %d of tutti run --respawn the "
+        "others are in, have ended, or are of another version of tutti",
+        least, least == 1 ? " is" : "s are", possible, total);
+  return tt_fail(TUTTI_ERR_TIMEOUT, "%d of %d joiners came within %g s (TUTTI_CONNECT_TIMEOUT)",
+                 there, least, limit);
+}
+
 /* Records why so few joiners have come, when the wait for more has ended. */
 static void say_missing(const gathering *g, tt_proposal *t, int least, int there) {
   const int possible = tt_joiners_possible(g->segment);
   const int free_heaps = g->segment->ranks - g->segment->founders;
-  char words[TT_PROPOSAL_WHY];
-  if (!free_heaps) {
-    record_refusal(t, TUTTI_ERR_UNSUPPORTED,
-                   g->segment->threads ? "ranks that are threads take in no joiners"
-                                       : "this job takes in no joiners: it was started without "
-                                         "tutti run --respawn");
-  } else if (possible < least) {
-    snprintf(words, sizeof words,
-             "%d joiner%s asked for, and %d can still come: of the %d of tutti run --respawn the "
-             "others are in, have ended, or are of another version of tutti",
-             least, least == 1 ? " is" : "s are", possible, free_heaps);
-    record_refusal(t, TUTTI_ERR_STATE, words);
-  } else {
-    snprintf(words, sizeof words, "%d of %d joiners came within %g s (TUTTI_CONNECT_TIMEOUT)",
-             there, least, g->limit);
-    record_refusal(t, TUTTI_ERR_TIMEOUT, words);
+  if (free_heaps) {
+    const tutti_status status = tt_too_few_joiners(least, there, possible, free_heaps, g->limit);
+    record_refusal(t, status, tutti_error());
+    return;
   }
+  record_refusal(t, TUTTI_ERR_UNSUPPORTED,
+                 g->segment->threads ? "ranks that are threads take in no joiners"
+                                     : "this job takes in no joiners: it was started without "
+                                       "tutti run --respawn");
 }
 
 /* Called when all survivors have arrived, on the first of them. */

@@ -50,12 +50,11 @@ static void fill_card(tt_agent_card *card, int up, int port) {
 
 /* Proves the key to a parent and shows the card; *answer: TT_STAY or TT_GO. */
 static tutti_status present(tt_meet_line *up, tt_agent_card *card, tt_reply *answer) {
-  const tt_meet_frame head = {TT_CARD, sizeof *card};
   tutti_status status = tt_meet_prove(up, GREETING);
   if (status) return status;
   fill_card(card, up->fd, card->at.port);
-  if (tt_meet_send(up, &head, sizeof head)) tt_meet_send(up, card, sizeof *card);
-  status = tt_meet_recv(up, answer, sizeof *answer, up->until + GRACE);
+  status = tt_meet_send_frame(up, TT_CARD, card, sizeof *card, NULL, 0);
+  if (!status) status = tt_meet_recv(up, answer, sizeof *answer, up->until + GRACE);
   if (status) return status;
   if (answer->status < 0) return tt_meet_sentence(up, answer, up->until + GRACE);
   const uint32_t bytes = answer->status == TT_GO ? sizeof(tt_agent_place) : 0;

@@ -11,6 +11,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -22,6 +23,22 @@
 enum { SLICE_MS = 20 };
 static const char WHO[] = "tutti_comm_create";
 static const double ONE_TRY = 2, GRACE = 5; /* s */
+
+tt_meet_line tt_meet_line_new(const tt_rendezvous *r, int rank, int ranks, double limit) {
+  tt_meet_line l = {.fd = -1,
+                    .until = tt_seconds() + limit,
+                    .open = r->open,
+                    .hello = {.magic = TT_MEET_MAGIC,
+                              .protocol = TT_MEET_PROTOCOL,
+                              .rank = (uint32_t)rank,
+                              .ranks = (uint32_t)ranks,
+                              .limit_ms = (uint32_t)tt_min(1e3 * limit, 4e9)}};
+  char name[65] = "";
+  gethostname(name, sizeof name - 1);
+  snprintf(l.hello.who, sizeof l.hello.who, "%s, pid %ld", name, (long)getpid());
+  memcpy(l.key, r->key, TT_KEY);
+  return l;
+}
 
 /* ---- connecting ---- */
 
@@ -163,6 +180,19 @@ bool tt_meet_send(tt_meet_line *l, const void *bytes, size_t n) {
     if (part < 0) return false;
   }
   return true;
+}
+
+tutti_status tt_meet_send_frame(tt_meet_line *l, int kind, const void *head, size_t n,
+                                const void *bytes, size_t more) {
+  const tt_meet_frame frame = {(uint32_t)kind, (uint32_t)(n + more)};
+  char *all = malloc(sizeof frame + n + more);
+  if (!all) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %zu bytes", n + more);
+  memcpy(all, &frame, sizeof frame);
+  if (n) memcpy(all + sizeof frame, head, n);
+  if (more) memcpy(all + sizeof frame + n, bytes, more);
+  tt_meet_send(l, all, sizeof frame + n + more);
+  free(all);
+  return TUTTI_OK;
 }
 
 static tutti_status unheard(const tt_meet_line *l, bool silent) {

@@ -106,6 +106,11 @@ bool tt_meet_ready(int fd, short events, double until, tt_long_wait *wait);
 tutti_status tt_meet_dial(tt_meet_line *l, const tt_rendezvous *r);
 /* Each side proves that it knows the key; this side does so after the other side. patience: s. */
 tutti_status tt_meet_prove(tt_meet_line *l, double patience);
+/* Of a rank that has not connected yet, and gives up after `limit` s. ranks 0: for the waiting room. */
+tt_meet_line tt_meet_line_new(const tt_rendezvous *r, int rank, int ranks, double limit);
+/* A frame with both parts, in one piece. If it cannot be sent, the next reply says why. TUTTI_ERR_MEMORY. */
+tutti_status tt_meet_send_frame(tt_meet_line *l, int kind, const void *head, size_t n,
+                                const void *bytes, size_t more);
 /* False: the other end may have sent the reason. */
 bool tt_meet_send(tt_meet_line *l, const void *bytes, size_t n);
 /* until: on tt_seconds' clock. */
