@@ -5,7 +5,7 @@
  *            exchange their parts. A rank that fails tells all others. If another thread takes the network's number
  *            first, the ranks start again. The three kinds differ in who exchanges: all ranks of the old communicator
  *            (split); the members, by the caller's all-gather, which disturbs neither other ranks nor calls in flight
- *            (among); survivors, who have agreed on members and network already, over the new network.
+ *            (among); survivors, which have agreed on members and network already, over the new network.
  * Cost       two exchanges; two more each time another thread has taken the network's number first.
  * Invariant  Every rank goes through the same exchanges, whatever fails in between, so all return the same result. If a
  *            rank dies, another rank may miss messages although its own were received. The memory that it made stays

@@ -2,8 +2,8 @@
  *
  * Idea       The two ends of a connection share a secret, which follows from the job's key, so they need no certificates.
  *            A TLS 1.3 handshake with a pre-shared key proves to each end that the other knows it. A fresh
- *            Diffie-Hellman exchange keeps recorded data secret if the key becomes known later. Within a host there
- *            is nobody to hide from (trust.c).
+ *            Diffie-Hellman exchange keeps recorded data secret if the key becomes known later. Connections
+ *            within a host need no TLS (trust.c).
  * Invariant  A bootstrap is within TLS between hosts, unless the user allows open connections (TUTTI_INSECURE=1), and
  *            everywhere if TUTTI_TLS asks for it.
  * Source     RFC 8446, 2.2 and 4.2.9 (psk_dhe_ke).

@@ -35,12 +35,12 @@ tutti_status tt_tls_find(const tt_tls **tls);
 tutti_status tt_tls_load(const tt_tls **tls);
 /* Does TUTTI_TLS ask for encrypted messages between ranks? */
 bool tt_tls_all(void);
+/* ... and this network has none: TUTTI_ERR_UNSUPPORTED. `network`: its name. */
+tutti_status tt_tls_data(const char *network);
 /* May a bootstrap's connection be plain: within a host, or if TUTTI_INSECURE=1 allows it? */
 bool tt_tls_spared(int fd);
 /* For its calling end; *tls NULL: it may be plain. TUTTI_ERR_SYSTEM: TLS cannot be used. */
 tutti_status tt_tls_between(int fd, const tt_tls **tls);
-/* ... and this network has none: TUTTI_ERR_UNSUPPORTED. `network`: its name. */
-tutti_status tt_tls_data(const char *network);
 /* The secret of one network of the ranks of this meeting. It is derived from the job's key and from `id`, which one rank
  * has drawn and the bootstrap has distributed. If the ranks have no key, it is derived from `id` alone, or, if `keyed`,
  * it is TUTTI_ERR_ARG. */
