@@ -1,8 +1,8 @@
 /* fuzz_meet.c - what other processes may send to a meeting: strangers and members to a rendezvous, to the agent of a host and to
  * a waiting room, and the agent above to an agent below it.
  *
- * Idea       The service has sockets whose other ends the input plays: it connects, says hello, proves the key, sends frames
- *            behind digests. Each step is right but for some fields, or bytes of the input as they are.
+ * Idea       The service has sockets whose other ends the input plays: it connects, says hello, proves the key, sends frames.
+ *            Each step is right but for some fields, or bytes of the input as they are.
  * Invariant  Only who has proven the key takes part. The service counts its members and its strangers right.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <signal.h>
@@ -13,7 +13,6 @@
 #include "fuzz.h"
 #include "meet_service.h"
 #include "room.h"
-#include "secure.h"
 
 enum { ENDS = 4, RANKS = 3, STEPS = 300 };
 static const char KEY[TT_KEY] = "0123456789abcdef0123456789abcde";
@@ -22,7 +21,6 @@ typedef struct far_end { /* a process that the input plays; fd -1: it has not co
   int fd;
   bool local, greeted;
   tt_hello hello;
-  tt_secure *secure;
 } far_end;
 
 static const uint8_t *at, *end;
@@ -39,7 +37,8 @@ static int connect_to(tt_service *s, bool local, bool up) {
   int pair[2];
   need(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair));
   if (up)
-    s->up = pair[0];
+    s->parent =
+        (tt_meet_peer){.fd = pair[0], .state = TT_PARENT, .want = sizeof(tt_reply), .hands = -1};
   else
     need(tt_meet_peer_add(s, pair[0], local));
   return pair[1];
@@ -47,23 +46,19 @@ static int connect_to(tt_service *s, bool local, bool up) {
 
 static void hang_up(far_end *e) {
   if (e->fd >= 0) close(e->fd);
-  tt_secure_drop(&e->secure);
   *e = (far_end){.fd = -1};
 }
 
 static void say(far_end *e, const void *bytes, size_t n) {
-  if (e->fd >= 0 && n) tt_secure_send(e->secure, e->fd, bytes, n);
+  if (e->fd >= 0 && n) send(e->fd, bytes, n, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 /* Bytes of the input as they are. */
-static void say_anything(far_end *e, bool bare) {
+static void say_anything(far_end *e) {
   const size_t n = tt_min((size_t)(end - at), (size_t)byte());
   const uint8_t *from = at;
   at += tt_min(n, (size_t)(end - at));
-  if (bare && e->fd >= 0)
-    (void)!write(e->fd, from, (size_t)(at - from));
-  else
-    say(e, from, (size_t)(at - from));
+  say(e, from, (size_t)(at - from));
 }
 
 static size_t hear(far_end *e, void *bytes, size_t n) {
@@ -111,11 +106,7 @@ static void say_proof(far_end *e) {
   tt_prove_key(TT_VISITOR, KEY, &e->hello, c.nonce, proof);
   proof[0] ^= (unsigned char)wrong;
   say(e, proof, sizeof proof);
-  if (wrong) return;
-  proofs++;
-  tt_secure_drop(&e->secure);
-  e->secure = tt_digests_new(TT_VISITOR, KEY, &e->hello, c.nonce);
-  need(e->secure);
+  proofs += !wrong;
 }
 
 /* ---- members and guests ---- */
@@ -126,7 +117,7 @@ static char body[4096];
 static size_t put_rows(void) {
   size_t n = 0;
   for (unsigned k = byte() % 4 + 1; k > 0; k--) {
-    tt_meet_row row = {byte() % (RANKS + 1), byte() % 32};
+    tt_row row = {(int32_t)byte() % (RANKS + 1), byte() % 32};
     const size_t has = tt_row_bytes(row.bytes);
     if (byte() % 4 == 0) row.bytes = number_of_some();
     memcpy(body + n, &row, sizeof row);
@@ -255,7 +246,7 @@ static bool act(tt_service *s) {
     case 1:
     case 2: say_hello(e); break;
     case 3: say_proof(e); break;
-    case 4: say_anything(e, byte() % 2); break;
+    case 4: say_anything(e); break;
     case 5: hear(e, waste, sizeof waste); break;
     case 6: shutdown(e->fd, byte() % 2 ? SHUT_WR : SHUT_RDWR); break;
     case 7: pass_time(s); break;
@@ -264,7 +255,7 @@ static bool act(tt_service *s) {
       if (s->agent) say_reply();
       break;
     case 10:
-      if (s->agent && byte() % 4 == 0) say_anything(&above, byte() % 2);
+      if (s->agent && byte() % 4 == 0) say_anything(&above);
       break;
     default: say_frame(e);
   }
@@ -287,9 +278,6 @@ static tt_service *begin(unsigned kind) {
     need(s->self);
     atomic_init(&s->self->users, 1);
     above.fd = connect_to(s, false, true);
-    if (kind & 8) s->up_secure = tt_digests_new(TT_VISITOR, KEY, &above.hello, above.hello.nonce);
-    if (kind & 8)
-      above.secure = tt_digests_new(TT_RENDEZVOUS, KEY, &above.hello, above.hello.nonce);
   }
   s->lasting = kind % 4 >= 2;
   if (kind % 4 == 3) need(!tt_room_new(s, RANKS, 4));

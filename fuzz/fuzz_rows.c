@@ -179,30 +179,29 @@ static void believe_figures(char *row) {
 /* A round: each rank brings what this one does, but for some bytes. */
 static tutti_status gather_cards(tt_meeting *m, tutti_status failed, const void *mine, size_t bytes,
                                  tt_table *all) {
-  static char rows[RANKS][MOST];
-  const void *row[RANKS];
-  uint32_t n[RANKS];
+  static char sent[RANKS][sizeof(tt_row) + MOST];
+  tt_row *row[RANKS];
   *all = (tt_table){.fd = -1};
   if (failed) return failed;
   need(bytes < MOST);
   for (int r = 0; r < m->ranks; r++) {
-    row[r] = rows[r];
-    n[r] = (uint32_t)bytes;
-    if (bytes) memcpy(rows[r], mine, bytes);
+    row[r] = (tt_row *)(void *)sent[r];
+    row[r]->bytes = (uint32_t)bytes;
+    if (bytes) memcpy(row[r]->text, mine, bytes);
     if (r == 0 && rounds == 0) {
       if (me == 0) memcpy(first_row, mine, first_bytes = bytes);
-      memcpy(rows[0], first_row, n[0] = (uint32_t)first_bytes);
+      memcpy(row[0]->text, first_row, row[0]->bytes = (uint32_t)first_bytes);
     } else if (rounds == 0 && me == 0) {
-      n[r] = (uint32_t)member_bytes;
+      row[r]->bytes = (uint32_t)member_bytes;
     }
     if (r == me) continue;
-    spoil(rows[r], n[r]);
-    if (r == 0 && rounds == 0) believe_figures(rows[0]);
-    n[r] = (uint32_t)other_size(n[r]);
+    spoil(row[r]->text, row[r]->bytes);
+    if (r == 0 && rounds == 0) believe_figures(row[0]->text);
+    row[r]->bytes = (uint32_t)other_size(row[r]->bytes);
   }
   if (rounds == 0 && me) member_bytes = bytes;
   rounds += rounds >= 0;
-  return tt_table_make(m->ranks, row, n, all);
+  return tt_table_make(m->ranks, (const tt_row *const *)row, all);
 }
 
 static void end_cards(tt_meeting *m) {

@@ -50,75 +50,12 @@ tutti_comm *tt_comm_new(int rank, int ranks) {
 
 /* each communicates: order: a flag of this process */
 
-tutti_comm *tt_comm_among(const tutti_comm *old, const int *list, int n, int rank) {
-  tutti_comm *comm = tt_comm_new(rank, n);
-  if (!comm) return NULL;
-  comm->heap = old->heap ? tt_heap_hold(old->heap) : NULL;
-  comm->load = old->load;
-  comm->no_aggregator = old->no_aggregator || !old->wire->outside;
-  comm->load.host_ranks_per_core *= (double)n / old->ranks; /* approximate */
-  for (int r = 0; r < n; r++) comm->info[r] = old->info[list[r]];
-  return comm;
-}
-
 tutti_status tt_comm_set_pids(const tutti_comm *comm, tt_wire *net) {
   int64_t *pids = malloc((size_t)comm->ranks * sizeof *pids);
   if (!pids) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", comm->ranks);
   for (int r = 0; r < comm->ranks; r++) pids[r] = comm->info[r].pid;
   const tutti_status status = net->net->set_pids(net, pids);
   free(pids);
-  return status;
-}
-
-/* ---- control blocks ---- */
-
-static bool is_first_on_node(const tutti_comm *comm) {
-  const tt_rank_info *w = comm->info;
-  for (int r = 0; r < comm->rank; r++)
-    if (w[r].index >= 0 && w[r].placement.node == w[comm->rank].placement.node) return false;
-  return true;
-}
-
-/* *ctrl is 0 if the rank shares no memory, and has a network. */
-static tutti_status make_ctrl(const tutti_comm *comm, bool has_net, uint64_t *ctrl) {
-  const int n = tt_comm_near(comm, NULL);
-  *ctrl = 0;
-  if (n == 1 && has_net) return TUTTI_OK;
-  *ctrl = tt_shm_ctrl_new(comm->heap, n, is_first_on_node(comm));
-  return *ctrl ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "no shared memory for a communicator");
-}
-
-static tutti_status gather_parts(const tt_exchange *x, const char *who, const tt_part *mine) {
-  if (x->over) return tt_gather(x->over, who, mine, x->all, sizeof *mine);
-  return x->gather(x->ctx, mine, sizeof *mine, x->all)
-             ? tt_fail(TUTTI_ERR_SYSTEM, "%s: the gather failed", who)
-             : TUTTI_OK;
-}
-
-tutti_status tt_comm_exchange(tutti_comm *comm, const char *who, tutti_status status,
-                              tt_exchange *x) {
-  static const uint64_t none = UINT64_MAX; /* instead of a control block */
-  tt_part mine = {.wisdom = comm && comm->rank == 0 ? tt_wisdom_announce() : 0,
-                  .taken = x->taken,
-                  .no_aggregator = comm && comm->no_aggregator};
-  if (!status && comm && !x->taken) status = make_ctrl(comm, x->has_net, &mine.ctrl);
-  const uint64_t ctrl = status ? 0 : mine.ctrl;
-  if (status) mine.ctrl = none;
-  const tutti_status gathered = gather_parts(x, who, &mine);
-  if (!status) status = gathered;
-  const int n = x->over ? x->over->ranks : x->n;
-  for (int r = 0; r < n && !gathered; r++) x->taken |= x->all[r].taken;
-  for (int i = 0; !status && comm && i < comm->ranks; i++) {
-    const int r = x->list ? x->list[i] : i;
-    comm->info[i].ctrl = x->all[r].ctrl;
-    comm->no_aggregator |= x->all[r].no_aggregator;
-    if (x->all[r].ctrl == none)
-      status = tt_fail(TUTTI_ERR_MEMORY, "rank %d could not make its part of a communicator", r);
-  }
-  if (ctrl && gathered) /* others may have received all of it */
-    tt_shm_ctrl_abandon(comm->heap, ctrl, gathered, tutti_error());
-  else if (ctrl && (status || x->taken))
-    tt_shm_ctrl_free(comm->heap, ctrl);
   return status;
 }
 

@@ -13,7 +13,7 @@
 /* Incomplete: the caller fills in `info`, attaches the wires and configures it. NULL: out of
  * memory. */
 tutti_comm *tt_comm_new(int rank, int ranks);
-/* The same for n ranks of `old`, whose heap and placement it inherits; this one is list[rank]. */
+/* The same for n ranks of `old`, whose heap and placement it inherits; this one is list[rank] (split.c). */
 tutti_comm *tt_comm_among(const tutti_comm *old, const int *list, int n, int rank);
 /* Reads contract and override from the environment. */
 tutti_status tt_settings_read(tt_settings *settings, int ranks);
@@ -39,25 +39,10 @@ void tt_comm_destroy(tutti_comm *comm);
  * text of tutti_error. Returns the status of the communicator's failure. */
 tutti_status tt_comm_spoil(tutti_comm *comm, tutti_status status);
 
-/* The parts that ranks contribute to a new communicator, exchanged over another communicator or by the caller's all-gather. */
-typedef struct tt_part {
-  uint64_t ctrl;
-  uint32_t wisdom, taken; /* tt_wisdom_announce; the number of its network was taken */
-  uint64_t no_aggregator; /* as of tutti_comm */
-} tt_part;
-typedef struct tt_exchange {
-  tutti_comm *over;
-  const int *list; /* the ranks of `over` that are in the communicator, in order; NULL: all */
-  int n;           /* without `over`: the ranks, which call `gather` */
-  tutti_gather_fn *gather;
-  void *ctx;
-  bool has_net, taken;
-  tt_part *all; /* per rank that exchanges */
-} tt_exchange;
-/* Makes this rank's control block, unless its status is an error, and exchanges the parts. comm
- * NULL: this rank is in none. x->taken: some rank's network was taken, so all start again. */
-tutti_status tt_comm_exchange(tutti_comm *comm, const char *who, tutti_status status,
-                              tt_exchange *x);
+/* A communicator of n ranks of `old`, whose list and network the survivors have agreed on (split.c); takes the network
+ * over. Collective over it. *out may be incomplete, also on errors: the caller spoils and destroys it. */
+tutti_status tt_comm_of_survivors(tutti_comm *old, const char *who, int *list, int n, int mine,
+                                  const tutti_net *net, int helpers, tutti_comm **out);
 /* Takes over the settings of another communicator, and that many helpers. */
 tutti_status tt_comm_inherit_settings(tutti_comm *comm, const tt_plain_settings *from,
                                       const tt_override *override, int helpers);
@@ -105,6 +90,8 @@ void tt_heritage_write(const tutti_comm *old, const tt_decision *d, tt_proposal 
  * was in, or NULL. If it fails, the other ranks are informed. */
 tutti_status tt_comm_inherit(tt_heap *heap, const tt_proposal *proposal, int member,
                              const tutti_comm *old, tutti_comm **out);
+/* Warns of a joiner's long wait. TUTTI_ERR_TIMEOUT: it has waited for TUTTI_CONNECT_TIMEOUT. */
+tutti_status tt_joiner_waits(struct tt_long_wait *wait);
 /* A process that joins waits until it is admitted; *out: its communicator. */
 tutti_status tt_joiner_join(tt_segment *segment, int index, tutti_comm **out);
 

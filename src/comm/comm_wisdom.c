@@ -29,15 +29,14 @@ static void set_measures(tutti_comm *comm, uint32_t said) {
   comm->settings.plain.measures = comm->settings.plain.env_measures = said & TT_WISDOM_MEASURES;
 }
 
-/* The first rank's text of n characters becomes the wisdom of the others. */
-static tutti_status receive_text(tutti_comm *comm, const char *who, tt_text *text, uint64_t n) {
-  if (comm->rank != 0) text->at = calloc(1, n + 1);
-  if (!text->at)
-    return tt_break_if_memory(
-        comm, tt_fail(TUTTI_ERR_MEMORY, "out of memory for wisdom of %llu characters",
-                      (unsigned long long)n));
-  if (tt_broadcast(comm, who, 0, text->at, n) || comm->rank == 0) return TUTTI_OK;
-  return tt_break_if_memory(comm, tt_wisdom_parse(&comm->plans->wisdom, text->at, who));
+tutti_status tt_text_share(tutti_comm *comm, const char *who, int root, tt_text *text) {
+  uint64_t n = comm->rank == root && !text->failed ? text->length : 0;
+  tutti_status status = tt_broadcast(comm, who, root, &n, sizeof n);
+  if (!status && n && comm->rank != root && !(text->at = calloc(1, n + 1)))
+    status = tt_break_if_memory(comm, tt_fail(TUTTI_ERR_MEMORY, "out of memory for %s", who));
+  if (!status && n) status = tt_broadcast(comm, who, root, text->at, n);
+  text->length = status ? 0 : n;
+  return status;
 }
 
 /* Other ranks may already use the communicator, so it may fail during this call. The caller's first
@@ -50,9 +49,9 @@ tutti_status tt_wisdom_share(tutti_comm *comm, uint32_t said) {
   tt_text text = {0};
   if (comm->rank == 0) pick(comm);
   if (comm->plans->wisdom.n) tt_wisdom_print(&text, &comm->plans->wisdom);
-  uint64_t n = text.failed ? 0 : text.length;
   tutti_status status = TUTTI_OK;
-  if (!tt_broadcast(comm, who, 0, &n, sizeof n) && n) status = receive_text(comm, who, &text, n);
+  if (!tt_text_share(comm, who, 0, &text) && text.length && comm->rank)
+    status = tt_break_if_memory(comm, tt_wisdom_parse(&comm->plans->wisdom, text.at, who));
   free(text.at);
   return status;
 }

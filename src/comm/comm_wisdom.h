@@ -12,5 +12,7 @@
 tutti_status tt_wisdom_share(tutti_comm *comm, uint32_t said);
 /* The same for all ranks of one process, called by one thread. */
 tutti_status tt_wisdom_share_threads(tutti_comm *const *comms, int n);
+/* The root's text comes to the others, who free it; length 0: there is none. Collective; a failure breaks the communicator. */
+tutti_status tt_text_share(tutti_comm *comm, const char *who, int root, tt_text *text);
 
 #endif

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "build_comm.h"
+#include "comm_wisdom.h"
 
 enum { MOST_SLICES = 1 << 20 };
 
@@ -164,14 +165,7 @@ void tt_override_share(tutti_comm *comm, int root) {
   static const char who[] = "the algorithms of a communicator";
   tt_text text = {.at = NULL};
   if (comm->rank == root) tt_override_print(&text, &comm->settings.override);
-  uint64_t n = text.failed ? 0 : text.length;
-  if (!tt_broadcast(comm, who, root, &n, sizeof n) && n) {
-    tutti_status status = TUTTI_OK;
-    if (comm->rank != root && !(text.at = calloc(1, n + 1)))
-      status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for %s", who);
-    if (!tt_break_if_memory(comm, status) && !tt_broadcast(comm, who, root, text.at, n) &&
-        comm->rank != root)
-      tt_comm_spoil(comm, tt_override_parse(text.at, comm->ranks, &comm->settings.override));
-  }
+  if (!tt_text_share(comm, who, root, &text) && text.length && comm->rank != root)
+    tt_comm_spoil(comm, tt_override_parse(text.at, comm->ranks, &comm->settings.override));
   free(text.at);
 }

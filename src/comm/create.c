@@ -321,7 +321,7 @@ tutti_status tt_create(tt_meeting *m, const tutti_config *config, tutti_comm **o
   if (c.mine.fd >= 0) close(c.mine.fd);
   tt_table_drop(&c.cards);
   free(c.node_of);
-  m->end(m);
+  if (m->end) m->end(m);
   return status;
 }
 

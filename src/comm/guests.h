@@ -2,7 +2,7 @@
  * other through the waiting room (room.h).
  *
  * Idea       First the leader hands each joiner an invitation. Then they create a communicator as in any meeting
- *            (create.c): in each round a joiner brings a guest row, and is handed the table. In the last round each says
+ *            (create.c): in each round a joiner brings a row with its status, and is handed the table. In the last round each says
  *            whether it could; the ranks decide, and the joiners are admitted, or wait again.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_GUESTS_H
@@ -18,12 +18,6 @@ typedef struct tt_invitation {
   tt_plain_settings
       settings; /* of the communicator that grows; the text of its override follows, with a 0 */
 } tt_invitation;
-
-typedef struct
-    tt_guest_row { /* before the bytes of a row; if status is not TUTTI_OK, of a sentence with its 0 */
-  int32_t status;
-  uint32_t bytes;
-} tt_guest_row;
 
 /* In tutti_comm_from_env of a process with TUTTI_ID and TUTTI_NEWCOMER: waits until it is taken in. */
 tutti_status tt_guest_join(const tt_rendezvous *r, int rank, int number, tutti_comm **out);

@@ -117,13 +117,8 @@ enum { LOOK_EVERY = 64 };
 
 /* each world, ready: model: grow:words */
 
-static tutti_status look_around(const tt_segment *segment, int index, tt_long_wait *wait) {
+tutti_status tt_joiner_waits(tt_long_wait *wait) {
   const double limit = tt_connect_timeout(0);
-  const tutti_status over = tt_job_over(segment);
-  if (over) return over;
-  if (!tt_joiner_has_host(segment, index))
-    return tt_fail(TUTTI_ERR_PEER_LOST,
-                   "this process is a joiner, and no rank is alive that could take it in");
   if (limit > 0 && tt_seconds() - wait->since >= limit)
     return tt_fail(TUTTI_ERR_TIMEOUT,
                    "this process is a joiner, and was not admitted (tutti_comm_grow) within "
@@ -131,6 +126,15 @@ static tutti_status look_around(const tt_segment *segment, int index, tt_long_wa
                    limit);
   tt_long_wait_for(wait, "the ranks to admit this joiner (tutti_comm_grow)");
   return TUTTI_OK;
+}
+
+static tutti_status look_around(const tt_segment *segment, int index, tt_long_wait *wait) {
+  const tutti_status over = tt_job_over(segment);
+  if (over) return over;
+  if (!tt_joiner_has_host(segment, index))
+    return tt_fail(TUTTI_ERR_PEER_LOST,
+                   "this process is a joiner, and no rank is alive that could take it in");
+  return tt_joiner_waits(wait);
 }
 
 typedef struct admission {

@@ -46,16 +46,14 @@ static tutti_status receive(guest *g, double until, int wanted, char **body, siz
 }
 
 static tutti_status bring(guest *g, tutti_status failed, const void *mine, size_t bytes) {
-  struct {
-    uint32_t claim;
-    tt_guest_row row;
-  } head = {g->at.claim, {failed, (uint32_t)bytes}};
-  char why[300];
-  if (!failed) return tt_room_send(&g->line, TT_BRING, &head, sizeof head, mine, bytes);
-  head.row.bytes = (uint32_t)snprintf(why, sizeof why, "a joiner (%s): %.200s", g->line.hello.who,
-                                      tutti_error()) +
-                   1;
-  return tt_room_send(&g->line, TT_BRING, &head, sizeof head, why, head.row.bytes);
+  size_t n;
+  if (failed) tt_fail(failed, "a joiner (%s): %.200s", g->line.hello.who, tutti_error());
+  tt_row *row = tt_row_new(failed, mine, bytes, &n);
+  if (!row) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %zu bytes", bytes);
+  const tutti_status status =
+      tt_room_send(&g->line, TT_BRING, &g->at.claim, sizeof g->at.claim, row, n);
+  free(row);
+  return status;
 }
 
 /* A round, of a meeting whose ranks are the survivors and the joiners. */
@@ -80,10 +78,6 @@ static tutti_status gather_as_guest(tt_meeting *m, tutti_status failed, const vo
   return status;
 }
 
-static void end_nothing(tt_meeting *m) {
-  m->self = NULL;
-}
-
 /* The last round: it is admitted only if all could. Returns what this process could not do, if that is why. */
 static tutti_status be_admitted(guest *g, tutti_status status) {
   char *body = NULL, why[300] = "";
@@ -105,7 +99,6 @@ static tutti_status create_with_others(guest *g, tutti_comm **out) {
                   .light = true,
                   .wide = true,
                   .gather = gather_as_guest,
-                  .end = end_nothing,
                   .self = g};
   tutti_status status = tt_create(&m, NULL, out);
   if (!status) status = tt_guest_settle(*out, i, &g->override);
@@ -153,17 +146,12 @@ static tutti_status await_invitation(guest *g) {
     free(body);
     if (!status) return read;
     if (tt_interrupted(&asked)) return tt_say_interrupted(g->wait.call);
-    tt_long_wait_for(&g->wait, "the ranks to admit this joiner (tutti_comm_grow)");
-    const bool late = limit > 0 && tt_seconds() >= last;
-    if (g->alone || (status == TUTTI_ERR_TIMEOUT && !late)) {
+    if (g->alone || status == TUTTI_ERR_TIMEOUT) {
+      const tutti_status late = tt_joiner_waits(&g->wait);
       g->alone = false;
+      if (late) return late;
       continue;
     }
-    if (status == TUTTI_ERR_TIMEOUT)
-      return tt_fail(TUTTI_ERR_TIMEOUT,
-                     "this process is a joiner, and was not admitted (tutti_comm_grow) within "
-                     "%g s (TUTTI_CONNECT_TIMEOUT)",
-                     limit);
     return status;
   }
 }

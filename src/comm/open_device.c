@@ -5,7 +5,6 @@
  * Cost       without a GPU a few looks for a device file: loading both libraries takes a rank 1.5 ms.
  * Invariant  once there is a device, it stays: calls read it without a lock.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <dlfcn.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,18 +58,14 @@ static void look_for_device(void) {
   char why[200] = "";
   tutti_device device = {0};
   if (strcmp(name, "none") == 0 || (!wanted && !driver_may_be_there())) return;
-  void *library = tt_library_load(name),
-       *symbol = library ? dlsym(library, "tutti_device_of") : NULL;
+  void *symbol = tt_library_symbol(name, "tutti_device_of", why, sizeof why);
   opener_fn *open;
   memcpy(&open, &symbol, sizeof open);
   const bool found = open && !open(&device, why, sizeof why) && device.size == sizeof device;
   if (found && !use(&device)) return;
   if (!found && wanted && tt_news("TUTTI_DEVICE", wanted))
     tt_log(0, "TUTTI_DEVICE=%.60s: no vectors on a device: %.200s", wanted,
-           !library ? dlerror()
-           : !open  ? "the library lacks tutti_device_of"
-           : *why   ? why
-                    : "the library belongs to another version of tutti");
+           *why ? why : "the library belongs to another version of tutti");
 }
 
 /* A thread that comes while another one looks waits for it. */

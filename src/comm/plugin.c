@@ -4,7 +4,6 @@
  * Idea       libtutti loads a network (library.c) when ranks are on several nodes: UCX, or TCP if UCX cannot be loaded or
  *            messages must be encrypted (TUTTI_TLS=all).
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,22 +17,17 @@ static bool is_word(const char *net) {
   return n > 0 && n < 32 && strspn(net, "abcdefghijklmnopqrstuvwxyz0123456789_") == n;
 }
 
-static void *library_of(const char *net) {
-  void *library = tt_library_load(net);
-  if (!library)
-    tt_fail(TUTTI_ERR_SYSTEM, "the library of the network '%.60s' cannot be loaded: %.160s%s", net,
-            dlerror(), strcmp(net, "ucx") ? "" : " (Debian's package libucx0 and `make ucx`)");
-  return library;
-}
-
-static tutti_status load_maker(void *library, const char *net, const char *function,
+/* TUTTI_ERR_UNSUPPORTED: there is no such library. net: as the user names it. */
+static tutti_status load_maker(const char *net, const char *library, const char *function,
                                tutti_net_maker *maker) {
+  char why[200];
+  void *symbol = tt_library_symbol(library, function, why, sizeof why);
   maker_fn *make;
-  void *symbol = dlsym(library, function);
   memcpy(&make, &symbol, sizeof make);
   if (!make)
-    return tt_fail(TUTTI_ERR_SYSTEM, "%.120s is not a network for tutti: it lacks %s", net,
-                   function);
+    return tt_fail(TUTTI_ERR_UNSUPPORTED,
+                   "the library of the network '%.60s' cannot be loaded: %.160s%s", net, why,
+                   strcmp(net, "ucx") ? "" : " (Debian's package libucx0 and `make ucx`)");
   *maker = make();
   if (maker->size != sizeof *maker || maker->table != sizeof(tutti_net))
     return tt_fail(TUTTI_ERR_SYSTEM,
@@ -41,19 +35,16 @@ static tutti_status load_maker(void *library, const char *net, const char *funct
   return TUTTI_OK;
 }
 
-/* The network that is used unless the user names one. */
-static const char *default_net(void **library) {
-  if (tt_tls_all()) return "tcp";
-  *library = library_of("ucx");
-  if (!*library) tt_log(1, "ranks on several hosts use TCP: %.300s", tutti_error());
-  return *library ? "ucx" : "tcp";
-}
-
 /* "tls" is the network "tcp" with TLS, whatever TUTTI_TLS says. */
 static tutti_status find_maker(const char *net, tutti_net_maker *maker) {
-  void *library = NULL;
+  static const char function[] = "tutti_net_maker_of";
   if (!net) net = tt_env("TUTTI_NET");
-  if (!net) net = default_net(&library);
+  if (!net && !tt_tls_all()) {
+    const tutti_status status = load_maker("ucx", "ucx", function, maker);
+    if (status != TUTTI_ERR_UNSUPPORTED) return status;
+    tt_log(1, "ranks on several hosts use TCP: %.300s", tutti_error());
+  }
+  if (!net) net = "tcp";
   if (!is_word(net) && !strchr(net, '/'))
     return tt_fail(TUTTI_ERR_SYSTEM,
                    "'%.60s' is not a network: TUTTI_NET is the name of one, such as ucx, or a path",
@@ -63,9 +54,7 @@ static tutti_status find_maker(const char *net, tutti_net_maker *maker) {
     tt_log(0,
            "TUTTI_RAILS is not used: over TCP and TLS, one connection carries what two ranks "
            "exchange");
-  if (!library) library = library_of(is_tcp ? "tcp" : net);
-  if (!library) return TUTTI_ERR_SYSTEM;
-  return load_maker(library, net, tls ? "tutti_net_maker_tls" : "tutti_net_maker_of", maker);
+  return load_maker(net, is_tcp ? "tcp" : net, tls ? "tutti_net_maker_tls" : function, maker);
 }
 
 tutti_status tt_net_open(const char *net, tt_net_end *end) {
@@ -89,14 +78,12 @@ typedef int launcher_fn(tutti_launcher *l, double seconds, char *why, size_t siz
 
 tutti_status tt_launcher_open(const char *name, double seconds, tutti_launcher *l) {
   char why[200] = "";
-  void *library = tt_library_load(name),
-       *symbol = library ? dlsym(library, "tutti_launcher_of") : NULL;
+  void *symbol = tt_library_symbol(name, "tutti_launcher_of", why, sizeof why);
   launcher_fn *open;
   memcpy(&open, &symbol, sizeof open);
   if (!open)
     return tt_fail(TUTTI_ERR_UNSUPPORTED,
-                   "the library of the launcher '%.60s' cannot be loaded: %.200s", name,
-                   library ? "it lacks tutti_launcher_of" : dlerror());
+                   "the library of the launcher '%.60s' cannot be loaded: %.200s", name, why);
   l->interrupted = tutti_interrupted;
   if (open(l, seconds, why, sizeof why)) return tt_fail(TUTTI_ERR_SYSTEM, "%s", why);
   if (l->size == sizeof *l) return TUTTI_OK;

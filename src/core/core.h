@@ -113,9 +113,9 @@ char *tt_file_read(int fd, size_t most, size_t *length);
 bool tt_file_write(int fd, const char *bytes, size_t n, off_t at);
 bool tt_file_lock(int fd, double seconds);
 
-/* Opens the optional library libtutti_NAME.so, or the file of a path that contains a '/'; NULL: dlerror()
- * says why (library.c). */
-void *tt_library_load(const char *name);
+/* A symbol of the optional library libtutti_OF.so, or of the file of a path that contains a '/'; NULL: *why says what is missing
+ * (library.c). */
+void *tt_library_symbol(const char *of, const char *symbol, char *why, size_t size);
 
 /* Bytes that the system reports as available without reclaiming memory from others; UINT64_MAX if
  * it does not say. */

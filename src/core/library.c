@@ -25,7 +25,7 @@ static void folder_here(char *folder, size_t size) {
   folder[slash ? slash - folder + 1 : 0] = 0;
 }
 
-void *tt_library_load(const char *of) {
+static void *load(const char *of) {
   char folder[PATH_MAX], name[64], path[PATH_MAX + 64];
   if (strchr(of, '/')) return dlopen(of, RTLD_NOW | RTLD_LOCAL);
   snprintf(name, sizeof name, "libtutti_%s.so.%d", of, TUTTI_VERSION_MAJOR);
@@ -37,4 +37,13 @@ void *tt_library_load(const char *of) {
     if (library) return library;
   }
   return dlopen(name, RTLD_NOW | RTLD_LOCAL);
+}
+
+void *tt_library_symbol(const char *of, const char *symbol, char *why, size_t size) {
+  void *library = load(of), *found = library ? dlsym(library, symbol) : NULL;
+  if (!library)
+    snprintf(why, size, "%s", dlerror());
+  else if (!found)
+    snprintf(why, size, "it lacks %s", symbol);
+  return found;
 }

@@ -53,18 +53,6 @@ static void set_why(word *x, tutti_status status) {
 
 /* ---- claiming joiners ---- */
 
-static void too_few(const tt_growth *w, const tt_claimed *is, double limit, word *x) {
-  if (is->possible < w->least)
-    tt_fail(TUTTI_ERR_STATE,
-            "%d joiner%s asked for, and %d can still come: of the %d of tutti run --respawn the "
-            "others are in, have ended, or are of another version of tutti",
-            w->least, w->least == 1 ? " is" : "s are", is->possible, is->total);
-  else
-    tt_fail(TUTTI_ERR_TIMEOUT, "%d of %d joiners came within %g s (TUTTI_CONNECT_TIMEOUT)",
-            is->there, w->least, limit);
-  set_why(x, is->possible < w->least ? TUTTI_ERR_STATE : TUTTI_ERR_TIMEOUT);
-}
-
 static tutti_status ask_room(tt_growth *w, double limit) {
   tt_rendezvous r;
   const char *id = tt_env("TUTTI_ID");
@@ -94,7 +82,8 @@ static void hear_room(tt_growth *w, double limit, word *x) {
   if (!status) memcpy(&is, body, sizeof is);
   free(body);
   if (status) set_why(x, status);
-  if (!status && is.claimed < 0) too_few(w, &is, limit, x);
+  if (!status && is.claimed < 0)
+    set_why(x, tt_too_few_joiners(w->least, is.there, is.possible, is.total, limit));
   if (!status && is.claimed > TT_MEET_RANKS - w->rest->ranks)
     set_why(x, tt_meet_foreign(&w->line));
   x->joiners = x->status ? 0 : is.claimed;
@@ -124,23 +113,18 @@ static tutti_status claim_joiners(tt_growth *w, int *joiners) {
 
 /* ---- a round ---- */
 
-enum { SLOT = 4096 };
-
-typedef struct slot { /* what a survivor sends to the leader */
-  tt_guest_row head;
-  char bytes[SLOT - sizeof(tt_guest_row)]; /* its row, or a sentence */
-} slot;
+enum { SLOT = 4096 /* bytes of a row that a survivor sends to the leader */ };
 
 typedef struct rows { /* of all ranks of the new communicator, on the leader */
-  const void **row;
-  uint32_t *bytes;
-  slot *slots;  /* of the survivors */
+  const tt_row **row;
+  tt_row *own;
+  char *slots;  /* of the survivors */
   char *guests; /* the joiners' rows */
 } rows;
 
 static void free_rows(rows *x) {
   free(x->row);
-  free(x->bytes);
+  free(x->own);
   free(x->slots);
   free(x->guests);
 }
@@ -152,50 +136,44 @@ static int rank_after(const tt_growth *w, int r) {
 
 /* All survivors send a row, or an error, to the leader, whose own row may have any length. */
 static tutti_status bring_to_leader(tt_growth *w, tutti_status failed, const void *mine,
-                                    size_t bytes, slot *slots) {
-  slot own = {{failed, 0}, ""};
-  if (!failed && bytes > sizeof own.bytes && !leads_growth(w))
-    own.head.status = tt_fail(TUTTI_ERR_SYSTEM, "it has %zu bytes to say, and %zu are possible",
-                              bytes, sizeof own.bytes);
-  if (own.head.status)
-    own.head.bytes = (uint32_t)snprintf(own.bytes, WHY, "%.299s", tutti_error()) + 1;
-  else if (bytes && !leads_growth(w))
-    memcpy(own.bytes, mine, own.head.bytes = (uint32_t)bytes);
-  return tt_gather_first(w->rest, w->name, &own, slots, sizeof own);
+                                    size_t bytes, rows *x) {
+  char slot[SLOT] = "";
+  size_t n;
+  if (!failed && sizeof *x->own + bytes > SLOT && !leads_growth(w))
+    failed = tt_fail(TUTTI_ERR_SYSTEM, "it has %zu bytes to say, and %zu are possible", bytes,
+                     SLOT - sizeof *x->own);
+  x->own = tt_row_new(failed, mine, bytes, &n);
+  if (!x->own) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %zu bytes", bytes);
+  memcpy(slot, x->own, tt_min(n, SLOT));
+  return tt_gather_first(w->rest, w->name, slot, x->slots, SLOT);
 }
 
 /* On the leader: finds the rows of the survivors. */
-static tutti_status read_slots(const tt_growth *w, const void *mine, size_t bytes, rows *x) {
+static tutti_status read_slots(const tt_growth *w, rows *x) {
   for (int r = 0; r < w->rest->ranks; r++) {
-    const slot *s = &x->slots[r];
-    if (s->head.bytes > sizeof s->bytes)
-      return tt_fail(TUTTI_ERR_SYSTEM, "rank %d sent %u bytes", r, s->head.bytes);
-    if (s->head.status)
-      return tt_fail((tutti_status)s->head.status, "rank %d: %.250s", r, s->bytes);
-    x->row[rank_after(w, r)] = r ? s->bytes : mine;
-    x->bytes[rank_after(w, r)] = r ? s->head.bytes : (uint32_t)bytes;
+    const tt_row *its = r ? (const tt_row *)(const void *)(x->slots + (size_t)r * SLOT) : x->own;
+    if (r && its->bytes > SLOT - sizeof *its)
+      return tt_fail(TUTTI_ERR_SYSTEM, "rank %d sent %u bytes", r, its->bytes);
+    if (its->of) return tt_row_failure(r, its);
+    x->row[rank_after(w, r)] = its;
   }
   return TUTTI_OK;
 }
 
-/* On the leader: finds the rows of the joiners in the data that the room has sent. */
+/* On the leader: finds the rows of the joiners, each the text of a row, in the data that the room has sent. */
 static tutti_status read_guests(tt_growth *w, size_t n, rows *x) {
   const tt_invitation *i = &w->invitation;
   const char *at = x->guests, *end = at + n;
   for (int k = 0; k < i->joiners; k++) {
-    tt_meet_row row;
-    tt_guest_row its;
-    if ((size_t)(end - at) < sizeof row + sizeof its) return tt_meet_foreign(&w->line);
-    memcpy(&row, at, sizeof row);
-    memcpy(&its, at += sizeof row, sizeof its);
-    if (tt_row_bytes(row.bytes) > (size_t)(end - at) || row.bytes != sizeof its + (size_t)its.bytes)
+    const tt_row *outer = (const tt_row *)(const void *)at, *its = outer + 1;
+    if ((size_t)(end - at) < 2 * sizeof *its) return tt_meet_foreign(&w->line);
+    if (tt_row_bytes(outer->bytes) > (size_t)(end - at) - sizeof *outer ||
+        outer->bytes < sizeof *its || its->bytes > outer->bytes - sizeof *its)
       return tt_meet_foreign(&w->line);
-    if (its.status && its.bytes)
-      return tt_fail((tutti_status)its.status, "%.*s", (int)tt_min(its.bytes, 250),
-                     at + sizeof its);
-    x->row[i->first + k] = at + sizeof its;
-    x->bytes[i->first + k] = its.bytes;
-    at += tt_row_bytes(row.bytes);
+    if (its->of && its->bytes)
+      return tt_fail((tutti_status)its->of, "%.*s", (int)tt_min(its->bytes, 250), its->text);
+    x->row[i->first + k] = its;
+    at += sizeof *outer + tt_row_bytes(outer->bytes);
   }
   return TUTTI_OK;
 }
@@ -221,15 +199,14 @@ static tutti_status blame_joiner(tt_growth *w, tutti_status failed) {
 }
 
 /* On the leader: makes the table of all rows, and hands it to the joiners. */
-static tutti_status make_table(tt_growth *w, const void *mine, size_t bytes, rows *x,
-                               tt_table *all) {
+static tutti_status make_table(tt_growth *w, rows *x, tt_table *all) {
   size_t n = 0;
-  tutti_status status = read_slots(w, mine, bytes, x);
+  tutti_status status = read_slots(w, x);
   if (status) return blame_joiner(w, status);
   status = hear_guests(w, &n, &x->guests);
   if (!status) status = read_guests(w, n, x);
   if (status || w->last) return status;
-  status = tt_table_make(w->invitation.ranks, x->row, x->bytes, all);
+  status = tt_table_make(w->invitation.ranks, x->row, all);
   return status ? status : tt_room_send(&w->line, TT_HAND, all->base, all->bytes, NULL, 0);
 }
 
@@ -254,27 +231,20 @@ static tutti_status gather_with_guests(tt_meeting *m, tutti_status failed, const
                                        size_t bytes, tt_table *all) {
   tt_growth *w = m->self;
   const size_t P = leads_growth(w) ? (size_t)m->ranks : 1;
-  rows x = {.row = calloc(P, sizeof *x.row),
-            .bytes = calloc(P, sizeof *x.bytes),
-            .slots = malloc(P * sizeof *x.slots)};
+  rows x = {.row = calloc(P, sizeof *x.row), .slots = malloc(P * SLOT)};
   *all = (tt_table){.fd = -1};
   w->told = false;
-  tutti_status status = x.row && x.bytes && x.slots
-                            ? TUTTI_OK
-                            : tt_fail(TUTTI_ERR_MEMORY, "out of memory for %zu ranks", P);
-  if (!status) status = bring_to_leader(w, failed, mine, bytes, x.slots);
+  tutti_status status =
+      x.row && x.slots ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "out of memory for %zu ranks", P);
+  if (!status) status = bring_to_leader(w, failed, mine, bytes, &x);
   if (!status) {
-    const tutti_status made = leads_growth(w) ? make_table(w, mine, bytes, &x, all) : TUTTI_OK;
+    const tutti_status made = leads_growth(w) ? make_table(w, &x, all) : TUTTI_OK;
     status = hand_out(w, made, all);
   }
   free_rows(&x);
   if (status) tt_table_drop(all);
   if (status && !w->told) tt_comm_spoil(w->rest, status); /* the others do not wait for this rank */
   return status;
-}
-
-static void end_none(tt_meeting *m) {
-  m->self = NULL;
 }
 
 /* ---- an attempt ---- */
@@ -309,7 +279,6 @@ static tutti_status create_with_guests(tt_growth *w, int joiners, tutti_comm **o
           true, /* so that no rank waits in the new communicator for one that has given it up */
       .wide = true,
       .gather = gather_with_guests,
-      .end = end_none,
       .self = w};
   tt_table none;
   tutti_status status = leads_growth(w) ? invite(w) : TUTTI_OK;
@@ -317,7 +286,6 @@ static tutti_status create_with_guests(tt_growth *w, int joiners, tutti_comm **o
   if (!status) status = tt_guest_settle(*out, i, &rest->settings.override);
   if (*out) status = tt_comm_spoil(*out, status);
   w->last = true;
-  m.self = w;
   return gather_with_guests(&m, status, NULL, 0, &none);
 }
 

@@ -8,6 +8,9 @@
 /* How it went on a rank; the ranks agree on the smallest. */
 typedef enum tt_grown { TT_GROW_FAILS, TT_GROW_AGAIN, TT_GROW_DONE } tt_grown;
 
+/* Sets the error that says why so few joiners have come, within `limit` s (shrink.c). */
+tutti_status tt_too_few_joiners(int least, int there, int possible, int total, double limit);
+
 typedef struct tt_growth tt_growth;
 
 /* Survivors and joiners create a communicator. rest: of the survivors, who all call this; least: joiners to wait for. Returns the

@@ -135,27 +135,30 @@ static int add_joiners(gathering *g, tt_proposal *t) {
   return n;
 }
 
+tutti_status tt_too_few_joiners(int least, int there, int possible, int total, double limit) {
+  if (possible < least)
+    return tt_fail(
+        TUTTI_ERR_STATE,
+        "%d joiner%s asked for, and %d can still come: of the %d of tutti run --respawn the "
+        "others are in, have ended, or are of another version of tutti",
+        least, least == 1 ? " is" : "s are", possible, total);
+  return tt_fail(TUTTI_ERR_TIMEOUT, "%d of %d joiners came within %g s (TUTTI_CONNECT_TIMEOUT)",
+                 there, least, limit);
+}
+
 /* Records why so few joiners have come, when the wait for more has ended. */
 static void say_missing(const gathering *g, tt_proposal *t, int least, int there) {
   const int possible = tt_joiners_possible(g->segment);
   const int free_heaps = g->segment->ranks - g->segment->founders;
-  char words[TT_PROPOSAL_WHY];
-  if (!free_heaps) {
-    record_refusal(t, TUTTI_ERR_UNSUPPORTED,
-                   g->segment->threads ? "ranks that are threads take in no joiners"
-                                       : "this job takes in no joiners: it was started without "
-                                         "tutti run --respawn");
-  } else if (possible < least) {
-    snprintf(words, sizeof words,
-             "%d joiner%s asked for, and %d can still come: of the %d of tutti run --respawn the "
-             "others are in, have ended, or are of another version of tutti",
-             least, least == 1 ? " is" : "s are", possible, free_heaps);
-    record_refusal(t, TUTTI_ERR_STATE, words);
-  } else {
-    snprintf(words, sizeof words, "%d of %d joiners came within %g s (TUTTI_CONNECT_TIMEOUT)",
-             there, least, g->limit);
-    record_refusal(t, TUTTI_ERR_TIMEOUT, words);
+  if (free_heaps) {
+    const tutti_status status = tt_too_few_joiners(least, there, possible, free_heaps, g->limit);
+    record_refusal(t, status, tutti_error());
+    return;
   }
+  record_refusal(t, TUTTI_ERR_UNSUPPORTED,
+                 g->segment->threads ? "ranks that are threads take in no joiners"
+                                     : "this job takes in no joiners: it was started without "
+                                       "tutti run --respawn");
 }
 
 /* Called when all survivors have arrived, on the first of them. */
@@ -299,53 +302,21 @@ static tutti_status agree_on_survivors(gathering *g, int asks) {
                               : gave_up(g, (tutti_status)d->status, d->quitter, d->awaited);
 }
 
-/* Makes a communicator over the network alone, which it takes over. */
-static tutti_status create_survivors_comm(const tutti_comm *old, const int *list, int n, int mine,
-                                          const tutti_net *net, tutti_comm **out) {
-  tutti_comm *comm = *out = tt_comm_among(old, list, n, mine);
-  if (!comm) {
-    net->close(net->self, 1);
-    return TUTTI_ERR_MEMORY;
-  }
-  tutti_status status = tt_net_wire(net, &comm->net);
-  comm->wire = comm->net;
-  if (!status) status = tt_comm_set_pids(comm, comm->net);
-  return status ? status : tt_comm_configure(comm, &old->plans->setting.profile);
-}
-
-/* Exchanges control blocks and makes the wires. */
-static tutti_status attach_survivors_comm(tutti_comm *comm, const gathering *g) {
-  const tutti_comm *old = g->comm;
-  tt_exchange x = {
-      .over = comm, .has_net = true, .all = malloc((size_t)comm->ranks * sizeof *x.all)};
-  int helpers = 0; /* of the old communicator, that continue */
-  for (int r = old->ranks - old->helpers; r < old->ranks; r++) helpers += g->agreed->member[r];
-  tutti_status status = x.all
-                            ? tt_comm_exchange(comm, g->name, TUTTI_OK, &x)
-                            : tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", comm->ranks);
-  if (!status)
-    status = tt_comm_build(comm, &(tt_comm_spec){.net = comm->net,
-                                                 .profile = &old->plans->setting.profile,
-                                                 .wisdom = x.all[0].wisdom,
-                                                 .settings = &old->settings.plain,
-                                                 .override = &old->settings.override,
-                                                 .helpers = helpers});
-  free(x.all);
-  return status;
-}
-
 static tutti_status agree_and_reunite(gathering *g, tutti_comm **out) {
-  const tutti_comm *old = g->comm;
+  tutti_comm *old = g->comm;
   int *list = malloc((size_t)old->ranks * sizeof *list), mine = 0, n = 0;
+  int helpers = 0; /* of the old communicator, that continue */
   tutti_comm *comm = NULL;
   tutti_net net;
   tutti_status status =
       list ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", old->ranks);
   if (!status) status = agree_on_survivors(g, g->least);
   if (!status) status = g->net->network(g->wire, g->agreed, list, &mine, &net);
-  for (int r = 0; !status && r < old->ranks; r++) n += g->agreed->member[r];
-  if (!status) status = create_survivors_comm(old, list, n, mine, &net, &comm);
-  if (!status) status = attach_survivors_comm(comm, g);
+  for (int r = 0; !status && r < old->ranks; r++) {
+    n += g->agreed->member[r];
+    if (r >= old->ranks - old->helpers) helpers += g->agreed->member[r];
+  }
+  if (!status) status = tt_comm_of_survivors(old, g->name, list, n, mine, &net, helpers, &comm);
   if (!status) tt_trace_child(comm, old, g->agreed->round, ~list[0]);
   if (comm) status = tt_comm_spoil(comm, status);
   free(list);

@@ -50,12 +50,11 @@ static void fill_card(tt_agent_card *card, int up, int port) {
 
 /* Proves the key to a parent and shows the card; *answer: TT_STAY or TT_GO. */
 static tutti_status present(tt_meet_line *up, tt_agent_card *card, tt_reply *answer) {
-  const tt_meet_frame head = {TT_CARD, sizeof *card};
   tutti_status status = tt_meet_prove(up, GREETING);
   if (status) return status;
   fill_card(card, up->fd, card->at.port);
-  if (tt_meet_send(up, &head, sizeof head)) tt_meet_send(up, card, sizeof *card);
-  status = tt_meet_recv(up, answer, sizeof *answer, up->until + GRACE);
+  status = tt_meet_send_frame(up, TT_CARD, card, sizeof *card, NULL, 0);
+  if (!status) status = tt_meet_recv(up, answer, sizeof *answer, up->until + GRACE);
   if (status) return status;
   if (answer->status < 0) return tt_meet_sentence(up, answer, up->until + GRACE);
   const uint32_t bytes = answer->status == TT_GO ? sizeof(tt_agent_place) : 0;
@@ -162,10 +161,9 @@ tutti_status tt_agent_start(const tt_rendezvous *r, const tt_meet_line *like, in
     return tt_fail(TUTTI_ERR_MEMORY, "out of memory for an agent");
   }
   tutti_status status = tt_listen("an agent", &port, &s->listener);
-  if (!status) status = tt_tls_find(&s->tls);
   if (!status) status = find_place(&up, r, port);
-  s->up = up.fd;
-  s->up_secure = up.secure;
+  s->parent = (tt_meet_peer){
+      .fd = up.fd, .state = TT_PARENT, .want = sizeof(tt_reply), .hands = -1, .secure = up.secure};
   if (status)
     close(first);
   else if (!tt_meet_peer_add(s, first, true))
@@ -201,39 +199,26 @@ void tt_agent_leave(tt_agent *agent, bool failed) {
 /* ---- up ---- */
 
 int tt_agent_due(const tt_service *s) {
-  if (!s->batched || s->up_to_send || s->round) return -1;
+  if (!s->batched || s->parent.talks || s->round) return -1;
   const double left = DELAY_MS - 1e3 * (tt_seconds() - s->batch_since);
   return left <= 0 ? 0 : (int)left + 1;
 }
 
-static void begin_frame(tt_service *s, tt_meet_frame_kind kind, const void *bytes, size_t n) {
-  const tt_meet_frame head = {kind, (uint32_t)n};
-  s->sending = malloc(sizeof head + n);
-  if (!s->sending) return;
-  memcpy(s->sending, &head, sizeof head);
-  memcpy(s->sending + sizeof head, bytes, n);
-  s->up_sent = 0;
-  s->up_to_send = sizeof head + n;
-}
-
 void tt_agent_flush(tt_service *s) {
-  if (!s->agent || s->up < 0 || s->up_to_send || s->over) return;
+  if (!s->agent || s->parent.fd < 0 || s->parent.talks || s->over) return;
   if (s->told) {
-    if (s->told_now) return;
-    begin_frame(s, TT_CANNOT, &s->why, sizeof s->why);
+    if (!s->told_now) tt_meet_peer_say(&s->parent, TT_CANNOT, &s->why, sizeof s->why);
     s->told_now = true;
     return;
   }
   const bool whole = s->rows == s->known, late = tt_seconds() - s->batch_since > LATE;
   if (!s->batched || (s->round ? !whole && !late : tt_agent_due(s) > 0)) return;
-  begin_frame(s, TT_ROWS, s->batch, s->batched);
-  if (s->up_to_send) s->batched = 0;
+  tt_meet_peer_say(&s->parent, TT_ROWS, s->batch, s->batched);
+  s->batched = 0;
 }
 
-static void lose_parent(tt_service *s, bool changed) {
-  close(s->up);
-  tt_secure_drop(&s->up_secure);
-  s->up = -1;
+void tt_agent_lost(tt_service *s, bool changed) {
+  tt_meet_peer_close(s, &s->parent);
   const bool met = s->round && !s->rows; /* it left after the meeting */
   s->over |= met && !s->members;
   if (s->over || met) return;
@@ -250,45 +235,18 @@ static void lose_parent(tt_service *s, bool changed) {
         "or the rendezvous");
 }
 
-void tt_agent_write(tt_service *s) {
-  while (s->agent && s->up >= 0 && s->up_to_send) {
-    const ssize_t n =
-        tt_secure_send(s->up_secure, s->up, s->sending + s->up_sent, s->up_to_send - s->up_sent);
-    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
-    if (n < 0) { /* its reason may be there to read */
-      s->up_to_send = 0;
-      return;
-    }
-    s->bytes_out += (uint64_t)n;
-    if ((s->up_sent += (size_t)n) < s->up_to_send) continue;
-    s->up_to_send = 0;
-    free(s->sending);
-    s->sending = NULL;
-  }
-}
-
 /* ---- down ---- */
 
-static bool read_part(tt_service *s, void *to, size_t want) {
-  while (s->up_have < want) {
-    const ssize_t n =
-        tt_secure_recv(s->up_secure, s->up, (char *)to + s->up_have, want - s->up_have);
-    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return false;
-    if (n <= 0) {
-      lose_parent(s, n < 0 && errno == EBADMSG);
-      return false;
-    }
-    s->up_have += (size_t)n;
+static void take_table(tt_service *s, const char *bytes, size_t n) {
+  tt_table table;
+  tutti_status status = tt_table_new(n, &table);
+  if (!status) {
+    memcpy(table.base, bytes, n);
+    status = tt_table_seal(&table);
   }
-  return true;
-}
-
-static void take_table(tt_service *s) {
-  tt_table table = s->incoming;
-  s->incoming = (tt_table){.fd = -1};
-  if (tt_table_seal(&table))
+  if (status) {
     tt_service_fail(s, TUTTI_ERR_MEMORY, "an agent of a host: %s", tutti_error());
-  else if (!tt_table_valid(&table, s->ranks)) {
+  } else if (!tt_table_valid(&table, s->ranks)) {
     tt_table_drop(&table);
     tt_service_fail(s, TUTTI_ERR_SYSTEM,
                     "an agent received a malformed table of %d ranks: does the rendezvous run "
@@ -299,48 +257,36 @@ static void take_table(tt_service *s) {
   }
 }
 
-static void take_reason(tt_service *s) {
-  tt_refusal why = {.status = s->up_head.status};
-  if (why.status >= 0 || s->up_head.bytes > sizeof why.text || !s->up_head.bytes) {
+static void take_reason(tt_service *s, const tt_reply *head, const char *bytes) {
+  tt_refusal why = {.status = head->status};
+  if (why.status >= 0 || head->bytes > sizeof why.text || !head->bytes) {
     why.status = TUTTI_ERR_SYSTEM;
     snprintf(why.text, sizeof why.text,
              "an agent received a malformed message: does the rendezvous run another version of "
              "tutti?");
   } else {
-    memcpy(why.text, s->up_in, s->up_head.bytes);
-    why.text[s->up_head.bytes - 1] = 0;
+    memcpy(why.text, bytes, head->bytes);
+    why.text[head->bytes - 1] = 0;
   }
   tt_service_end(s, &why);
 }
 
-/* Where the rest of a reply goes; false: out of memory. */
-static bool room_for_reply(tt_service *s) {
-  if (s->up_head.status != TT_TABLE) {
-    free(s->up_in);
-    s->up_in = malloc(tt_max(1, tt_min(s->up_head.bytes, sizeof(tt_refusal))));
-    return s->up_in != NULL;
+void tt_agent_heard(tt_service *s) {
+  tt_meet_peer *g = &s->parent;
+  tt_reply head;
+  memcpy(&head, g->in, sizeof head);
+  const bool table = head.status == TT_TABLE;
+  if (g->want == sizeof head && head.bytes && (table || head.bytes <= sizeof(tt_refusal))) {
+    g->want += head.bytes;
+    return;
   }
-  return s->up_head.bytes && !tt_table_new(s->up_head.bytes, &s->incoming);
-}
-
-void tt_agent_read(tt_service *s) {
-  while (s->up >= 0) {
-    if (!s->reads_reply) {
-      if (!read_part(s, &s->up_head, sizeof s->up_head)) return;
-      s->up_have = 0;
-      if (!room_for_reply(s)) {
-        tt_service_fail(s, TUTTI_ERR_MEMORY, "an agent of a host is out of memory for %u bytes",
-                        s->up_head.bytes);
-        lose_parent(s, false);
-        return;
-      }
-      s->reads_reply = true;
-    }
-    const bool table = s->up_head.status == TT_TABLE;
-    const size_t want = table ? s->up_head.bytes : tt_min(s->up_head.bytes, sizeof(tt_refusal));
-    if (!read_part(s, table ? s->incoming.base : s->up_in, want)) return;
-    s->up_have = 0;
-    s->reads_reply = false;
-    (table ? take_table : take_reason)(s);
-  }
+  char *in = g->in;
+  g->in = NULL;
+  g->have = g->room = 0;
+  g->want = sizeof head;
+  if (table)
+    take_table(s, in + sizeof head, head.bytes);
+  else
+    take_reason(s, &head, in + sizeof head);
+  free(in);
 }

@@ -36,7 +36,7 @@ typedef struct tt_meeting {
    * status and the reason. *all: the rows of all, for the caller to drop. */
   tutti_status (*gather)(struct tt_meeting *m, tutti_status failed, const void *mine, size_t bytes,
                          tt_table *all);
-  void (*end)(struct tt_meeting *m);
+  void (*end)(struct tt_meeting *m); /* NULL: nothing to do */
   void *self;
 } tt_meeting;
 

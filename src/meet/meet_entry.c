@@ -1,9 +1,9 @@
 /* meet_entry.c - strangers prove that they know the key, and become members of a meeting.
  *
  * Idea       A peer first sends a hello: its rank, and the number of ranks; both sides prove that
- *            they know the key (id.c). A rank of this host sends its proof with the hello, and is then a member. What an
- *            agent sends after its proof is protected by digests, or all of it by TLS (secure.h). A peer that returns
- *            before the others have left waits until they have.
+ *            they know the key (id.c). A rank of this host sends its proof with the hello, and is then a member. An
+ *            agent of another host speaks TLS (secure.h). A peer that returns before the others have left waits until
+ *            they have.
  * Invariant  A peer without the key takes no part and learns nothing of the job.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
@@ -23,31 +23,37 @@ static int find_secret(const void *service, const char *name, unsigned char secr
   return 1;
 }
 
-/* Peeks at the first byte of an agent, which shows whether it uses TLS. */
 void tt_entry_first_byte(tt_service *s, tt_meet_peer *g) {
+  const tt_tls *tls;
   char byte;
-  if (recv(g->fd, &byte, 1, MSG_PEEK) != 1) return;
-  const bool speaks = tt_tls_begins(byte);
-  s->other_tls |= speaks ? !s->tls : s->tls && byte == *TT_MEET_MAGIC;
-  if (speaks && s->tls)
-    g->secure = tt_tls_serve(s->tls, g->fd, find_secret, s);
-  else if (speaks)
-    tt_meet_peer_refuse(
-        g, "this rendezvous does not speak TLS"); /* the agent's TLS takes this for an invalid record */
+  if (recv(g->fd, &byte, 1, MSG_PEEK) != 1 || !tt_tls_begins(byte)) return;
+  if (!tt_tls_load(&tls)) {
+    g->secure = tt_tls_serve(tls, g->fd, find_secret, s);
+    return;
+  }
+  s->other_tls =
+      "; a process came with TLS, which this one lacks: install OpenSSL 3 (Debian's package "
+      "libssl3)";
+  tt_meet_peer_refuse(
+      g,
+      "this rendezvous does not speak TLS"); /* the agent's TLS takes this for an invalid record */
 }
 
-const char *tt_entry_other_tls(const tt_service *s) {
-  if (!s->other_tls) return "";
-  return s->tls ? "; a process came without TLS: TUTTI_TLS has to be the same on all ranks"
-                : "; a process came with TLS: TUTTI_TLS has to be the same on all ranks";
+/* An agent that came without TLS has to do with it. */
+static void refuse_plain(tt_service *s, tt_meet_peer *g) {
+  s->other_tls =
+      "; a process came without TLS: TUTTI_TLS and TUTTI_INSECURE have to be the same on all ranks";
+  tt_meet_peer_refuse(
+      g,
+      "this rank came without TLS, and the rendezvous speaks TLS with other hosts: TUTTI_TLS and "
+      "TUTTI_INSECURE have to be the same on all ranks");
 }
 
 /* ---- a place among the members ---- */
 
 static bool init_from_first_hello(tt_service *s, const tt_hello *h) {
   s->row = calloc(h->ranks, sizeof *s->row);
-  s->bytes = calloc(h->ranks, sizeof *s->bytes);
-  if (!s->row || !s->bytes) return false;
+  if (!s->row) return false;
   s->ranks = (int)h->ranks;
   s->wait = tt_long_wait_begin("the rendezvous");
   s->limit = h->limit_ms / 1e3;
@@ -125,11 +131,8 @@ void tt_entry_hello(tt_service *s, tt_meet_peer *g) {
   memcpy(h, g->in, sizeof *h);
   if (memcmp(h->magic, TT_MEET_MAGIC, sizeof h->magic) != 0)
     tt_meet_peer_close(s, g);
-  else if (s->tls && !g->local && !g->secure)
-    tt_meet_peer_refuse(
-        g,
-        "this rank came without TLS, and the rendezvous speaks TLS only: TUTTI_TLS has to be "
-        "the same on all ranks");
+  else if (!g->local && !g->secure && !tt_tls_spared(g->fd))
+    refuse_plain(s, g);
   else if (h->protocol < TT_MEET_PROVES)
     tt_meet_peer_refuse(
         g,
@@ -153,13 +156,6 @@ static void tell_of_version(tt_service *s, tt_meet_peer *g) {
   tt_meet_peer_part(g, &s->why);
 }
 
-/* The agent has proven the key: what follows is protected. */
-static bool greet_agent(const tt_service *s, tt_meet_peer *g) {
-  if (!send_now(g, TT_MEET_MAGIC, sizeof g->hello.magic)) return false;
-  if (!g->secure) g->secure = tt_digests_new(TT_RENDEZVOUS, s->key, &g->hello, g->nonce);
-  return g->secure;
-}
-
 void tt_entry_proof(tt_service *s, tt_meet_peer *g, const unsigned char proof[TT_DIGEST]) {
   tt_hello *h = &g->hello;
   unsigned char right[TT_DIGEST];
@@ -172,7 +168,7 @@ void tt_entry_proof(tt_service *s, tt_meet_peer *g, const unsigned char proof[TT
   g->proves = g->local;
   g->want = sizeof(tt_meet_frame);
   g->knows = knows;
-  if (!knows || full || (greet && !g->local && !greet_agent(s, g)))
+  if (!knows || full || (greet && !g->local && !send_now(g, TT_MEET_MAGIC, sizeof h->magic)))
     tt_meet_peer_close(s, g);
   else if (!h->ranks && greet && !g->local)
     tt_room_enter(s, g);

@@ -11,6 +11,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -22,6 +23,22 @@
 enum { SLICE_MS = 20 };
 static const char WHO[] = "tutti_comm_create";
 static const double ONE_TRY = 2, GRACE = 5; /* s */
+
+tt_meet_line tt_meet_line_new(const tt_rendezvous *r, int rank, int ranks, double limit) {
+  tt_meet_line l = {.fd = -1,
+                    .until = tt_seconds() + limit,
+                    .open = r->open,
+                    .hello = {.magic = TT_MEET_MAGIC,
+                              .protocol = TT_MEET_PROTOCOL,
+                              .rank = (uint32_t)rank,
+                              .ranks = (uint32_t)ranks,
+                              .limit_ms = (uint32_t)tt_min(1e3 * limit, 4e9)}};
+  char name[65] = "";
+  gethostname(name, sizeof name - 1);
+  snprintf(l.hello.who, sizeof l.hello.who, "%s, pid %ld", name, (long)getpid());
+  memcpy(l.key, r->key, TT_KEY);
+  return l;
+}
 
 /* ---- connecting ---- */
 
@@ -165,6 +182,19 @@ bool tt_meet_send(tt_meet_line *l, const void *bytes, size_t n) {
   return true;
 }
 
+tutti_status tt_meet_send_frame(tt_meet_line *l, int kind, const void *head, size_t n,
+                                const void *bytes, size_t more) {
+  const tt_meet_frame frame = {(uint32_t)kind, (uint32_t)(n + more)};
+  char *all = malloc(sizeof frame + n + more);
+  if (!all) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %zu bytes", n + more);
+  memcpy(all, &frame, sizeof frame);
+  if (n) memcpy(all + sizeof frame, head, n);
+  if (more) memcpy(all + sizeof frame + n, bytes, more);
+  tt_meet_send(l, all, sizeof frame + n + more);
+  free(all);
+  return TUTTI_OK;
+}
+
 static tutti_status unheard(const tt_meet_line *l, bool silent) {
   return tt_fail(
       silent ? TUTTI_ERR_TIMEOUT : TUTTI_ERR_SYSTEM,
@@ -256,13 +286,14 @@ static tutti_status read_magic(tt_meet_line *l, double until) {
   return tt_meet_sentence(l, &reply, until);
 }
 
-/* Where TUTTI_TLS asks for it, all that follows is within TLS. */
+/* Between hosts all that follows is within TLS. */
 static tutti_status begin_tls(tt_meet_line *l, double until) {
   const tt_tls *tls;
   unsigned char secret[TT_TLS_SECRET];
   int how;
-  const tutti_status status = tt_tls_find(&tls);
-  if (status || !tls) return status;
+  const tutti_status status = tt_tls_between(l->fd, &tls);
+  if (status) return tt_fail(status, "rank %u: %s", l->hello.rank, tutti_error());
+  if (!tls) return TUTTI_OK;
   tt_tls_secret(l->key, secret);
   l->secure = tt_tls_call(tls, l->fd, TT_MEET_TLS, secret, until, &how);
   if (l->secure) return TUTTI_OK;
@@ -271,8 +302,8 @@ static tutti_status begin_tls(tt_meet_line *l, double until) {
   if (how == TT_TLS_FOREIGN)
     return tt_fail(
         TUTTI_ERR_SYSTEM,
-        "rank %u: the program that listens at %s does not speak TLS: TUTTI_TLS has to be "
-        "the same on all ranks; or is it another program? TUTTI_PORT names another port",
+        "rank %u: the program that listens at %s does not speak TLS: it needs OpenSSL 3 there, "
+        "too (Debian's package libssl3); or is it another program? TUTTI_PORT names another port",
         l->hello.rank, l->at);
   l->gone = how == TT_TLS_CLOSED;
   return unheard(l, !l->gone);
@@ -298,6 +329,5 @@ tutti_status tt_meet_prove(tt_meet_line *l, double patience) {
   tt_meet_send(l, proof, sizeof proof);
   status = read_magic(l, until);
   l->greeted = !status;
-  if (!status && !l->secure) l->secure = tt_digests_new(TT_VISITOR, l->key, &l->hello, c.nonce);
-  return status || l->secure ? status : tt_fail(TUTTI_ERR_MEMORY, "out of memory for a bootstrap");
+  return status;
 }

@@ -5,7 +5,7 @@
  *            digest of the hello and of both sides' nonces. The other end then sends the magic alone,
  *            or a reply with the reason for a refusal. The hello is the same in all versions; challenge
  *            and proof exist since version 3. Earlier versions sent the key in clear.
- *            Since version 5 the messages that follow carry digests; or TLS carries all messages (secure.h).
+ *            Between hosts TLS carries all of it (secure.h).
  *            A rank sends its hello, its proof and its first row to the agent of its host in one message. The agent's
  *            proof is in its first reply, so the rank sleeps once. The agent needs no nonce: both are processes of one
  *            user, which the system confirms, and other processes cannot send through their socket.
@@ -22,7 +22,7 @@
 #include "long_wait.h"
 #include "meet.h"
 
-enum { TT_MEET_PROTOCOL = 5, TT_MEET_PROVES = 3 };
+enum { TT_MEET_PROTOCOL = 6, TT_MEET_PROVES = 3 };
 #define TT_MEET_MAGIC "tutti\r\n"
 
 typedef struct tt_hello { /* a caller's first message */
@@ -57,10 +57,6 @@ typedef struct tt_agent_card { /* of an agent */
   tt_agent_place at;
   uint32_t direct, unused; /* direct: it could not reach the parent that it was sent to */
 } tt_agent_card;
-
-typedef struct tt_meet_row { /* before each row in a frame TT_ROWS; the row is padded to 8 bytes */
-  uint32_t rank, bytes;
-} tt_meet_row;
 
 typedef struct tt_refusal { /* the bytes of TT_CANNOT */
   int32_t status;
@@ -110,6 +106,11 @@ bool tt_meet_ready(int fd, short events, double until, tt_long_wait *wait);
 tutti_status tt_meet_dial(tt_meet_line *l, const tt_rendezvous *r);
 /* Each side proves that it knows the key; this side does so after the other side. patience: s. */
 tutti_status tt_meet_prove(tt_meet_line *l, double patience);
+/* Of a rank that has not connected yet, and gives up after `limit` s. ranks 0: for the waiting room. */
+tt_meet_line tt_meet_line_new(const tt_rendezvous *r, int rank, int ranks, double limit);
+/* A frame with both parts, in one piece. If it cannot be sent, the next reply says why. TUTTI_ERR_MEMORY. */
+tutti_status tt_meet_send_frame(tt_meet_line *l, int kind, const void *head, size_t n,
+                                const void *bytes, size_t more);
 /* False: the other end may have sent the reason. */
 bool tt_meet_send(tt_meet_line *l, const void *bytes, size_t n);
 /* until: on tt_seconds' clock. */
@@ -119,6 +120,8 @@ tutti_status tt_meet_sentence(tt_meet_line *l, const tt_reply *reply, double unt
 /* Where a key proves nothing: is the other end of this connection a process of the same user on the same host, or did the
  * user allow others by TUTTI_INSECURE=1? (trust.c) */
 bool tt_trusts(int fd);
+/* Does this connection stay within this host? (trust.c) */
+bool tt_is_here(int fd);
 /* Warns once if the text of this key is so short or plain that somebody who has captured a handshake can guess it. */
 void tt_key_look(const char *name, const char *text);
 /* The other end's proof is wrong. */

@@ -109,6 +109,10 @@ void tt_meet_peer_close(tt_service *s, tt_meet_peer *g) {
 }
 
 static void left(tt_service *s, tt_meet_peer *g) {
+  if (g->state == TT_PARENT) {
+    tt_agent_lost(s, false);
+    return;
+  }
   const bool was = tt_is_member(g), unfinished = g->have > 0;
   const tt_hello hello = g->hello;
   tt_meet_peer_close(s, g);
@@ -193,7 +197,8 @@ void tt_meet_peer_write(tt_service *s, tt_meet_peer *g) {
     const ssize_t n = g->local ? send_near(g, s->key) : send_far(g);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (n < 0) {
-      left(s, g);
+      g->talks = false;
+      if (g->state != TT_PARENT) left(s, g); /* else its reason may be there to read */
       return;
     }
     g->sent += (size_t)n;
@@ -240,7 +245,7 @@ static void place_agent(tt_service *s, tt_meet_peer *g, const tt_agent_card *car
 static void take_frame(tt_service *s, tt_meet_peer *g) {
   tt_meet_frame head;
   memcpy(&head, g->in, sizeof head);
-  const size_t most = tt_min((size_t)s->ranks * (sizeof(tt_meet_row) + TT_MEET_MOST), 1u << 31);
+  const size_t most = tt_min((size_t)s->ranks * (sizeof(tt_row) + TT_MEET_MOST), 1u << 31);
   if (g->want == sizeof head && head.bytes) {
     if (head.bytes > most)
       tt_service_fail(s, TUTTI_ERR_SYSTEM,
@@ -272,6 +277,8 @@ static void said(tt_service *s, tt_meet_peer *g) {
     tt_entry_proof(s, g, (const unsigned char *)g->in);
   else if (g->state == TT_GUEST)
     tt_room_said(s, g);
+  else if (g->state == TT_PARENT)
+    tt_agent_heard(s);
   else if (g->state == TT_MEMBER && !s->over)
     take_frame(s, g);
 }
@@ -284,8 +291,12 @@ static void hear_out(tt_service *s, tt_meet_peer *g) {
   if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) tt_meet_peer_close(s, g);
 }
 
-/* A member's bytes were changed on their way. */
+/* Bytes were changed on their way. */
 static void cut_off(tt_service *s, tt_meet_peer *g) {
+  if (g->state == TT_PARENT) {
+    tt_agent_lost(s, true);
+    return;
+  }
   if (g->state == TT_MEMBER && !s->over)
     tt_service_fail(
         s, TUTTI_ERR_SYSTEM,
@@ -308,6 +319,9 @@ static bool make_room(tt_meet_peer *g) {
 static void lack_memory(tt_service *s, tt_meet_peer *g) {
   if (g->state == TT_MEMBER && !s->over)
     tt_service_fail(s, TUTTI_ERR_MEMORY, "the rendezvous is out of memory");
+  if (g->state == TT_PARENT)
+    tt_service_fail(s, TUTTI_ERR_MEMORY, "an agent of a host is out of memory for %zu bytes",
+                    g->want);
   left(s, g);
 }
 

@@ -40,7 +40,7 @@ void tt_service_end(tt_service *s, const tt_refusal *why) {
 
 static void fail_with(tt_service *s, const tt_refusal *why) {
   if (s->over || s->told) return;
-  if (!s->agent || s->up < 0) {
+  if (!s->agent || s->parent.fd < 0) {
     tt_service_end(s, why);
     return;
   }
@@ -90,19 +90,14 @@ void tt_rounds_answer(tt_service *s, tt_table *table) {
 void tt_rounds_clear(tt_service *s) {
   forget_rows(s);
   tt_table_drop(&s->table);
-  tt_table_drop(&s->incoming);
   free(s->frames);
   free(s->row);
-  free(s->bytes);
   free(s->places);
   free(s->batch);
-  free(s->sending);
-  free(s->up_in);
   s->frames = NULL;
   s->row = NULL;
-  s->bytes = NULL;
   s->places = NULL;
-  s->batch = s->sending = s->up_in = NULL;
+  s->batch = NULL;
   s->ranks = s->round = s->known = s->gone = s->agents = s->members = s->locals = 0;
   s->failed = 0;
   s->why.status = 0;
@@ -115,11 +110,11 @@ void tt_rounds_clear(tt_service *s) {
 static int count_rows(const tt_service *s, const char *bytes, size_t n) {
   int rows = 0;
   for (size_t at = 0; at < n; rows++) {
-    tt_meet_row row;
+    tt_row row;
     if (n - at < sizeof row) return 0;
     memcpy(&row, bytes + at, sizeof row);
     at += sizeof row;
-    if (row.rank >= (uint32_t)s->ranks || row.bytes > TT_MEET_MOST ||
+    if (row.of < 0 || row.of >= s->ranks || row.bytes > TT_MEET_MOST ||
         tt_row_bytes(row.bytes) > n - at)
       return 0;
     at += tt_row_bytes(row.bytes);
@@ -138,20 +133,17 @@ static void keep_rows(tt_service *s, char *frame, size_t n) {
   s->frames = frames;
   s->frames[s->nframes++] = frame;
   for (const char *at = frame + sizeof(tt_meet_frame), *end = at + n; at < end;) {
-    tt_meet_row row;
-    memcpy(&row, at, sizeof row);
-    at += sizeof row;
-    if (s->row[row.rank]) {
+    const tt_row *row = (const tt_row *)(const void *)at;
+    if (s->row[row->of]) {
       tt_service_fail(
           s, TUTTI_ERR_SYSTEM,
-          "rank %u connected twice, from two hosts or in two processes of one: are there two "
+          "rank %d connected twice, from two hosts or in two processes of one: are there two "
           "jobs with one id?",
-          row.rank);
+          row->of);
       return;
     }
-    s->row[row.rank] = at;
-    s->bytes[row.rank] = row.bytes;
-    at += tt_row_bytes(row.bytes);
+    s->row[row->of] = row;
+    at += sizeof *row + tt_row_bytes(row->bytes);
   }
 }
 
@@ -171,7 +163,7 @@ static void pass_rows(tt_service *s, char *frame, size_t n) {
 
 static void make_table(tt_service *s) {
   tt_table table;
-  if (tt_table_make(s->ranks, s->row, s->bytes, &table))
+  if (tt_table_make(s->ranks, s->row, &table))
     tt_service_fail(s, TUTTI_ERR_MEMORY, "the rendezvous: %s", tutti_error());
   else
     tt_rounds_answer(s, &table);
@@ -201,7 +193,7 @@ void tt_rounds_frame(tt_service *s, const tt_meet_frame *head, char *bytes) {
   else
     keep_rows(s, bytes, head->bytes);
   if (s->over || s->told) return;
-  if (s->gone || (s->agent && s->up < 0))
+  if (s->gone || (s->agent && s->parent.fd < 0))
     tt_service_fail(s, TUTTI_ERR_PEER_LOST, "%s left before all ranks had met",
                     s->gone ? s->left : "the agent above this one");
   else if (!s->agent && s->rows == s->ranks)

@@ -24,6 +24,7 @@ typedef enum tt_peer_state {
   TT_CHALLENGED, /* its proof is awaited */
   TT_WAITS,      /* an agent, for this meeting to end and the next one to begin */
   TT_GUEST,      /* of the waiting room (room.c), whatever happens in the meeting */
+  TT_PARENT,     /* of an agent: it sends tables */
   TT_MEMBER,     /* it sends rows; an agent sends its address first */
   TT_LEAVES      /* after the output; its input is drained */
 } tt_peer_state;
@@ -36,7 +37,7 @@ typedef struct tt_meet_peer { /* a connection; fd < 0: free */
   bool talks;   /* it has output, of which `sent` bytes have left */
   double since; /* s, time of the connection */
   bool knows;   /* it has proven the key */
-  /* Its input: a hello, a proof, frames. room: memory at `in`, which grows with the input. */
+  /* Its input: a hello, a proof, frames; a parent's replies. room: memory at `in`, which grows with the input. */
   char *in;
   size_t have, want, room;
   /* The output: the header and `to_send` bytes after it. own: the bytes belong to the peer. */
@@ -59,8 +60,8 @@ typedef struct tt_service {
   int listener, local; /* for agents; for ranks of this host. -1: closed */
   bool lasting, agent;
   bool open; /* anybody can compute the key: agents that are not trusted are sent away */
-  const struct tt_tls *tls; /* what agents have to speak; NULL: digests will do */
-  bool other_tls; /* a process came with TLS, or without, where this service does otherwise */
+  const char
+      *other_tls; /* why a process was refused that came with TLS, or without; NULL: none was */
   char key[TT_KEY];
   tt_meet_peer *peers;
   int npeers, members; /* members: peers that send rows */
@@ -78,8 +79,7 @@ typedef struct tt_service {
   double failed;   /* s, since when late peers may get the reason; 0: they need not */
 
   /* The rendezvous: rows of this round, by rank, within the frames that contained them. */
-  const void **row;
-  uint32_t *bytes;
+  const tt_row **row;
   char **frames;
   int nframes, agents;    /* agents: that were placed */
   tt_agent_place *places; /* of agents, by number */
@@ -87,16 +87,10 @@ typedef struct tt_service {
   tt_room *room;  /* a lasting rendezvous may have one */
   tt_agent *self; /* an agent's */
   /* An agent: its connection to its parent, and what goes up: `batch` collects rows. */
-  int up; /* -1: none; the rendezvous has none */
-  struct tt_secure *up_secure;
-  char *batch, *sending;
-  size_t batched, up_sent, up_to_send;
+  tt_meet_peer parent; /* fd -1: none; the rendezvous has none */
+  char *batch;
+  size_t batched;
   double batch_since;
-  tt_reply up_head;
-  char *up_in;
-  size_t up_have;
-  tt_table incoming;
-  bool reads_reply;    /* up_head is there */
   bool told, told_now; /* the parent must be notified that the bootstrap failed; the message has been sent */
 
   uint64_t bytes_out; /* sent, for measurements */
@@ -144,8 +138,6 @@ static inline bool tt_is_member(const tt_meet_peer *g) {
 
 /* Peeks at the first byte of an agent, which shows whether it uses TLS. */
 void tt_entry_first_byte(tt_service *s, tt_meet_peer *g);
-/* What to add where ranks are missing: "", or that a process came with another TUTTI_TLS. */
-const char *tt_entry_other_tls(const tt_service *s);
 /* Its hello has come, in g->in; a proof. */
 void tt_entry_hello(tt_service *s, tt_meet_peer *g);
 void tt_entry_proof(tt_service *s, tt_meet_peer *g, const unsigned char proof[TT_DIGEST]);
@@ -189,8 +181,9 @@ int tt_room_due(const tt_service *s);
 
 /* Sends the batch when it is due: in the first round soon, in later ones when all rows have arrived. */
 void tt_agent_flush(tt_service *s);
-void tt_agent_read(tt_service *s);
-void tt_agent_write(tt_service *s);
+/* The parent's bytes that were expected have come; it has left, because bytes were `changed` or for another reason. */
+void tt_agent_heard(tt_service *s);
+void tt_agent_lost(tt_service *s, bool changed);
 /* ms until a batch is due; -1: no batch is due. */
 int tt_agent_due(const tt_service *s);
 

@@ -53,7 +53,7 @@ static void look_for_missing(tt_service *s, double now) {
     tt_service_fail(
         s, TUTTI_ERR_TIMEOUT,
         "%s did not come to the rendezvous within %.3g s (TUTTI_CONNECT_TIMEOUT); %d came%s", words,
-        s->limit, came, tt_entry_other_tls(s));
+        s->limit, came, s->other_tls ? s->other_tls : "");
 }
 
 static void look_at_clock(tt_service *s) {
@@ -109,8 +109,7 @@ static void wait_for_words(tt_service *s, bool waits) {
   const bool room = tt_meet_has_room(s);
   fds[n] = (struct pollfd){.fd = room ? s->listener : -1, .events = POLLIN};
   fds[n + 1] = (struct pollfd){.fd = s->local, .events = POLLIN};
-  fds[n + 2] = (struct pollfd){.fd = s->up, .events = POLLIN};
-  if (s->up_to_send) fds[n + 2].events |= POLLOUT;
+  fds[n + 2] = (struct pollfd){.fd = s->parent.fd, .events = events_of(&s->parent)};
   if (!waits) due = 0;
   if (poll(fds, (nfds_t)n + 3, due >= 0 ? due : quiet ? -1 : room ? 200 : 20) >= 0) {
     for (int i = 0; i < n; i++) {
@@ -121,11 +120,11 @@ static void wait_for_words(tt_service *s, bool waits) {
     }
     if (fds[n].revents) tt_meet_peer_welcome(s, false);
     while (fds[n + 1].revents && s->local >= 0 && tt_meet_peer_welcome(s, true)) continue;
-    if (fds[n + 2].revents) tt_agent_read(s);
+    if (fds[n + 2].revents & ~POLLOUT) tt_meet_peer_read(s, &s->parent, false);
   }
   free(fds);
   tt_agent_flush(s);
-  tt_agent_write(s);
+  tt_meet_peer_write(s, &s->parent);
   tt_room_look(s);
   bool busy = false;
   for (int i = 0; i < s->npeers; i++) {
@@ -144,8 +143,7 @@ void tt_service_free(tt_service *s) {
   for (int i = 0; i < s->npeers; i++) tt_meet_peer_close(s, &s->peers[i]);
   if (s->listener >= 0) close(s->listener);
   if (s->local >= 0) close(s->local);
-  if (s->up >= 0) close(s->up);
-  tt_secure_drop(&s->up_secure);
+  tt_meet_peer_close(s, &s->parent);
   tt_rounds_clear(s);
   tt_room_free(s);
   tt_agent_drop(s->self);
@@ -173,8 +171,8 @@ tt_service *tt_service_new(const char key[TT_KEY]) {
   tt_service *s = calloc(1, sizeof *s);
   if (!s) return NULL;
   memcpy(s->key, key, TT_KEY);
-  s->listener = s->local = s->up = -1;
-  s->table.fd = s->incoming.fd = -1;
+  s->listener = s->local = s->parent.fd = -1;
+  s->table.fd = -1;
   return s;
 }
 
@@ -192,7 +190,6 @@ tutti_status tt_rendezvous_serve(tt_rendezvous *r, bool lasting, pthread_t *thre
   s->lasting = lasting;
   if (r->joiners) status = tt_room_new(s, r->ranks, r->joiners);
   s->open = r->open;
-  if (!status) status = tt_tls_find(&s->tls);
   if (!status)
     status = tt_listen("a rendezvous (TUTTI_PORT names its port)", &r->port, &s->listener);
   if (!status) status = tt_service_thread(s, thread);

@@ -36,8 +36,7 @@ struct tt_guest {
   bool heard;        /* a joiner: of its claim */
   tt_claim asks;
   double until; /* s */
-  char *row;    /* a joiner: of this round, with its frame */
-  uint32_t row_bytes;
+  tt_row *row;  /* a joiner: what it brought in this round */
   char who[128]; /* leader: the joiner that has left */
 };
 
@@ -154,9 +153,7 @@ static bool take_row(tt_meet_peer *g, const char *bytes, size_t n) {
   if (n < sizeof claim || n > TT_MEET_MOST || !x->joiner.number || x->row) return false;
   memcpy(&claim, bytes, sizeof claim);
   if (!x->claim || claim != x->claim) return true;
-  x->row_bytes = (uint32_t)(n - sizeof claim);
-  x->row = malloc(n);
-  if (x->row) memcpy(x->row, bytes + sizeof claim, x->row_bytes);
+  x->row = tt_row_new(TUTTI_OK, bytes + sizeof claim, n - sizeof claim, &n);
   return x->row;
 }
 
@@ -275,16 +272,16 @@ static void pass_rows_on(tt_service *s, tt_meet_peer *leader) {
   int joiners = 0;
   for (const tt_meet_peer *g; (g = member_of(s, claim, joiners)); joiners++) {
     if (!g->guest->row) return;
-    n += sizeof(tt_meet_row) + tt_row_bytes(g->guest->row_bytes);
+    n += sizeof(tt_row) + tt_row_bytes(g->guest->row->bytes);
   }
   char *all = joiners ? calloc(1, n) : NULL, *at = all;
   if (!all) return; /* out of memory: the leader gives up after its limit */
   for (int k = 0; k < joiners; k++) {
     tt_guest *x = member_of(s, claim, k)->guest;
-    const tt_meet_row row = {(uint32_t)k, x->row_bytes};
-    memcpy(at, &row, sizeof row);
-    memcpy(at + sizeof row, x->row, x->row_bytes);
-    at += sizeof row + tt_row_bytes(x->row_bytes);
+    const size_t its = sizeof *x->row + tt_row_bytes(x->row->bytes);
+    x->row->of = k;
+    memcpy(at, x->row, its);
+    at += its;
     forget_row(x);
   }
   tt_meet_peer_say(leader, TT_BROUGHT, all, n);

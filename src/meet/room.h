@@ -16,16 +16,16 @@
 enum {
   TT_WAIT = 16, /* tt_wait: a joiner waits */
   TT_CLAIM,     /* tt_claim: a leader wants joiners */
-  TT_BRING,     /* uint32_t claim, then a joiner's row of this round */
+  TT_BRING,     /* uint32_t claim, then a joiner's row of this round (of: its status) */
   TT_HAND,      /* a leader's answer to the rows; each joiner of its claim gets it */
   TT_ADMIT,     /* the same, and the claim is complete */
-  TT_NEWS       /* tt_news_of: a launcher reports which ranks have ended, and asks for numbers of joiners */
+  TT_NEWS /* tt_news_of: a launcher reports which ranks have ended, and asks for numbers of joiners */
 };
 /* Replies: a status with its message; or one of these. */
 enum {
   TT_CLAIMED = 16, /* tt_claimed, to the leader */
-  TT_BROUGHT, /* to the leader: per joiner a tt_meet_row (rank: its place in the claim) and its row, padded to 8 */
-  TT_HANDED,  /* tt_handed and the leader's bytes, to a joiner */
+  TT_BROUGHT, /* to the leader: per joiner a tt_row (of: its place in the claim), whose text is what it brought */
+  TT_HANDED,   /* tt_handed and the leader's bytes, to a joiner */
   TT_ADMITTED, /* the same, for the last time */
   TT_ALONE,    /* to a joiner: the others have given up, and it waits again */
   TT_NUMBERED  /* tt_numbers, to a launcher */

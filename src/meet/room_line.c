@@ -17,17 +17,7 @@ enum { STEP = 64 << 10, PAD = 8 /* bytes */ };
 static const double PATIENCE = 5; /* s, for the handshake, and for the rest of a reply */
 
 tutti_status tt_room_open(const tt_rendezvous *r, int rank, double limit, tt_meet_line *l) {
-  char name[65] = "";
-  *l = (tt_meet_line){.fd = -1,
-                      .until = tt_seconds() + limit,
-                      .open = r->open,
-                      .hello = {.magic = TT_MEET_MAGIC,
-                                .protocol = TT_MEET_PROTOCOL,
-                                .rank = (uint32_t)rank,
-                                .limit_ms = (uint32_t)tt_min(1e3 * limit, 4e9)}};
-  gethostname(name, sizeof name - 1);
-  snprintf(l->hello.who, sizeof l->hello.who, "%s, pid %ld", name, (long)getpid());
-  memcpy(l->key, r->key, TT_KEY);
+  *l = tt_meet_line_new(r, rank, 0, limit);
   tutti_status status = tt_meet_dial(l, r);
   if (!status) status = tt_meet_prove(l, PATIENCE);
   if (status) tt_room_close(l);
@@ -42,16 +32,8 @@ void tt_room_close(tt_meet_line *l) {
 
 tutti_status tt_room_send(tt_meet_line *l, int kind, const void *head, size_t n, const void *bytes,
                           size_t more) {
-  const tt_meet_frame frame = {(uint32_t)kind, (uint32_t)(n + more)};
-  char *all = malloc(sizeof frame + n + more);
-  if (!all) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %zu bytes", n + more);
-  memcpy(all, &frame, sizeof frame);
-  if (n) memcpy(all + sizeof frame, head, n);
-  if (more) memcpy(all + sizeof frame + n, bytes, more);
   l->until = tt_seconds() + PATIENCE;
-  tt_meet_send(l, all, sizeof frame + n + more); /* on failure, the next reply says why */
-  free(all);
-  return TUTTI_OK;
+  return tt_meet_send_frame(l, kind, head, n, bytes, more);
 }
 
 bool tt_room_ready(const tt_meet_line *l, double until) {

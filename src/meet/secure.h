@@ -1,8 +1,6 @@
 /* secure.h - what protects the bytes of a connection between hosts.
  *
- * Idea       A connection is plain until both ends have proven the key. From then on digests show each end that what
- *            comes is what the other has sent, in this order (digests.c). With TUTTI_TLS a connection is TLS's from
- *            its first byte (tls_load.c, and the library of tls/).
+ * Idea       Between hosts a connection is TLS's from its first byte (secure.c, and the library of tls/). Within a host it is plain.
  * Invariant  No byte is handed out before it is verified. After one that is wrong the connection is of no use.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_SECURE_H
@@ -13,20 +11,6 @@
 #include "tls_table.h"
 
 typedef struct tt_secure tt_secure; /* of one end of a connection; NULL: it is plain */
-
-typedef struct tt_secure_ops {
-  /* As send(2) does on a nonblocking socket, but EAGAIN until a first part of these bytes has left; the next call
-   * brings the same bytes. It may return more than n: as many as an earlier call brought. */
-  ssize_t (*send)(tt_secure *x, int fd, const void *bytes, size_t n);
-  ssize_t (*recv)(tt_secure *x, int fd, void *bytes, size_t n); /* as recv(2) does */
-  size_t (*waiting)(const tt_secure *x);
-  void (*drop)(tt_secure *x);
-} tt_secure_ops;
-
-struct tt_secure { /* the first members of an implementation's structure */
-  const tt_secure_ops *ops;
-  size_t ahead; /* bytes that have been sent before the caller passed them again */
-};
 
 /* As send(2) and recv(2) do on a nonblocking socket. EBADMSG: bytes were changed, repeated or left out on the way.
  * After EAGAIN, pass the same bytes in the next call to send, or the first of them. */
@@ -42,11 +26,7 @@ typedef struct tt_connection {
   tt_secure *secure;
 } tt_connection;
 
-/* Digests under keys made of the job's key, both nonces and the direction. side: of this end. NULL: out of memory. */
-tt_secure *tt_digests_new(tt_side_of side, const char key[TT_KEY], const tt_hello *hello,
-                          const unsigned char nonce[TT_DIGEST]);
-
-/* ---- TLS (tls_load.c, tls_open.c) ---- */
+/* ---- TLS (secure.c, tls_open.c) ---- */
 
 /* What TUTTI_TLS asks for; *tls NULL: nothing. TUTTI_ERR_ARG: an unknown word; TUTTI_ERR_SYSTEM: the library cannot be
  * loaded. */
@@ -57,6 +37,10 @@ tutti_status tt_tls_load(const tt_tls **tls);
 bool tt_tls_all(void);
 /* ... and this network has none: TUTTI_ERR_UNSUPPORTED. `network`: its name. */
 tutti_status tt_tls_data(const char *network);
+/* May a bootstrap's connection be plain: within a host, or if TUTTI_INSECURE=1 allows it? */
+bool tt_tls_spared(int fd);
+/* For its calling end; *tls NULL: it may be plain. TUTTI_ERR_SYSTEM: TLS cannot be used. */
+tutti_status tt_tls_between(int fd, const tt_tls **tls);
 /* The secret of one network of the ranks of this meeting. It is derived from the job's key and from `id`, which one rank
  * has drawn and the bootstrap has distributed. If the ranks have no key, it is derived from `id` alone, or, if `keyed`,
  * it is TUTTI_ERR_ARG. */

@@ -16,7 +16,7 @@
 #include "long_wait.h"
 #include "meet.h"
 
-enum { WORDS = 300, KEY = 64 };
+enum { KEY = 64 };
 static const double GRACE = 5; /* s at most, for rank 0's answer */
 static const double SOON = 0.02,
                     LATEST = 1; /* s between two looks for another meeting: at first, and at most */
@@ -37,25 +37,23 @@ static void format_store_key(const shop *s, const char *what, int rank, char *ke
   if (rank >= 0) snprintf(key + n, KEY - (size_t)n, "%d", rank);
 }
 
-/* What a rank puts: its number, its status, and its row, or the reason for its failure. */
+/* What a rank puts: its number, and its row with its status. */
 typedef struct shelf_row {
   uint64_t number;
-  int32_t status;
-  uint32_t bytes;
-  char text[];
+  tt_row row; /* the last member: its text follows */
 } shelf_row;
 
 static shelf_row *wrap_row(uint64_t number, tutti_status failed, const void *mine, size_t bytes,
                            size_t *n) {
-  char why[WORDS];
-  snprintf(why, sizeof why, "%s", failed ? tutti_error() : "");
-  const size_t has = failed ? strlen(why) + 1 : bytes;
-  shelf_row *row = malloc(sizeof *row + has);
-  if (!row) return NULL;
-  *row = (shelf_row){number, failed, (uint32_t)has};
-  if (has) memcpy(row->text, failed ? why : mine, has);
-  *n = sizeof *row + has;
-  return row;
+  size_t of_row;
+  tt_row *row = tt_row_new(failed, mine, bytes, &of_row);
+  shelf_row *x = row ? malloc(*n = sizeof x->number + of_row) : NULL;
+  if (x) {
+    x->number = number;
+    memcpy(&x->row, row, of_row);
+  }
+  free(row);
+  return x;
 }
 
 static tutti_status put(shop *s, const char *key, const void *bytes, size_t n) {
@@ -92,7 +90,7 @@ static tutti_status collect_one(tt_meeting *m, shop *s, int rank, char *buffer, 
                    rank, m->ranks, key, m->limit);
   shelf_row head;
   if (n >= sizeof head) memcpy(&head, buffer, sizeof head);
-  if (n < sizeof head || n > MOST || n != sizeof head + head.bytes)
+  if (n < sizeof head || n > MOST || n != sizeof head + tt_row_bytes(head.row.bytes))
     return tt_fail(TUTTI_ERR_SYSTEM,
                    "rank %d put %zu bytes under '%s': is it another version of tutti?", rank, n,
                    key);
@@ -107,7 +105,7 @@ static tutti_status collect_one(tt_meeting *m, shop *s, int rank, char *buffer, 
 typedef struct answer {
   int32_t outcome;
   uint32_t bytes;
-  char text[WORDS + 4];
+  char text[TT_ROW_WHY + 4];
   uint64_t numbers[];
 } answer;
 
@@ -118,7 +116,7 @@ static size_t answer_bytes(const tt_meeting *m) {
 static tutti_status first_failure(tutti_status status, answer *a) {
   if (status && !a->outcome) {
     a->outcome = (int32_t)status;
-    snprintf(a->text, sizeof a->text, "%.*s", WORDS, tutti_error());
+    snprintf(a->text, sizeof a->text, "%.*s", TT_ROW_WHY, tutti_error());
   }
   return (tutti_status)a->outcome;
 }
@@ -133,10 +131,7 @@ static tutti_status collect_rows(tt_meeting *m, const shelf_row *mine, shelf_row
     const shelf_row *row = r ? rows[r] : mine;
     if (!row) continue;
     a->numbers[r] = row->number;
-    if (row->status)
-      first_failure(tt_fail((tutti_status)row->status, "rank %d: %.*s", r,
-                            (int)tt_min(row->bytes, WORDS), row->text),
-                    a);
+    first_failure(tt_row_failure(r, &row->row), a);
   }
   free(buffer);
   return (tutti_status)a->outcome;
@@ -146,23 +141,17 @@ static tutti_status collect_rows(tt_meeting *m, const shelf_row *mine, shelf_row
 static tutti_status collect(tt_meeting *m, const shelf_row *mine, answer *a, tt_table *all) {
   const size_t P = (size_t)m->ranks;
   shelf_row **rows = calloc(P, sizeof *rows);
-  const void **texts = calloc(P, sizeof *texts);
-  uint32_t *bytes = calloc(P, sizeof *bytes);
+  const tt_row **its = calloc(P, sizeof *its);
   tutti_status status = TUTTI_OK;
-  if (!rows || !texts || !bytes)
+  if (!rows || !its)
     status = first_failure(tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", m->ranks), a);
   if (!status) status = collect_rows(m, mine, rows, a);
-  for (size_t r = 0; !status && r < P; r++) {
-    const shelf_row *row = r ? rows[r] : mine;
-    texts[r] = row->text;
-    bytes[r] = row->bytes;
-  }
-  if (!status) status = first_failure(tt_table_make(m->ranks, texts, bytes, all), a);
+  for (size_t r = 0; !status && r < P; r++) its[r] = r ? &rows[r]->row : &mine->row;
+  if (!status) status = first_failure(tt_table_make(m->ranks, its, all), a);
   if (!status) a->bytes = (uint32_t)all->bytes;
   for (size_t r = 0; rows && r < P; r++) free(rows[r]);
   free(rows);
-  free(texts);
-  free(bytes);
+  free(its);
   return status;
 }
 
@@ -248,7 +237,8 @@ static tutti_status follow(tt_meeting *m, const shelf_row *mine, size_t n, answe
                            tt_table *all) {
   char key[KEY];
   tutti_status status = take_part(m, mine, n, a);
-  if (!status && a->outcome) status = tt_fail((tutti_status)a->outcome, "%.*s", WORDS, a->text);
+  if (!status && a->outcome)
+    status = tt_fail((tutti_status)a->outcome, "%.*s", TT_ROW_WHY, a->text);
   if (!status) status = tt_table_new(a->bytes, all);
   if (status) return status;
   format_store_key(m->self, "table", -1, key);
@@ -266,7 +256,7 @@ static tutti_status follow(tt_meeting *m, const shelf_row *mine, size_t n, answe
 static tutti_status gather_store(tt_meeting *m, tutti_status failed, const void *mine, size_t bytes,
                                  tt_table *all) {
   shop *s = m->self;
-  size_t n;
+  size_t n = 0;
   *all = (tt_table){.fd = -1};
   shelf_row *row = wrap_row(s->me, failed, mine, bytes, &n);
   answer *a = calloc(1, answer_bytes(m));
@@ -317,61 +307,54 @@ static tutti_status call_own(const own *o, const void *mine, size_t bytes, void 
   return failed ? tt_fail(o->fails, "%s", o->why) : TUTTI_OK;
 }
 
-typedef struct own_head { /* what ranks exchange first */
-  int32_t status;
-  uint32_t bytes;
-} own_head;
-
 /* All rows, each in `stride` bytes: the table, or the reason of the first rank that failed. */
-static tutti_status own_table(const tt_meeting *m, const own_head *heads, const char *rows,
-                              size_t stride, tt_table *all) {
-  const void **texts = calloc((size_t)m->ranks, sizeof *texts);
-  uint32_t *bytes = calloc((size_t)m->ranks, sizeof *bytes);
+static tutti_status own_table(const tt_meeting *m, const char *rows, size_t stride, tt_table *all) {
+  const tt_row **row = calloc((size_t)m->ranks, sizeof *row);
   tutti_status status = TUTTI_OK;
-  if (!texts || !bytes) status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", m->ranks);
+  if (!row) status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", m->ranks);
   for (int r = 0; !status && r < m->ranks; r++) {
-    texts[r] = rows + (size_t)r * stride;
-    bytes[r] = heads[r].bytes;
-    if (heads[r].status)
-      status = tt_fail((tutti_status)heads[r].status, "rank %d: %.*s", r, WORDS - 1,
-                       (const char *)texts[r]);
+    row[r] = (const tt_row *)(const void *)(rows + (size_t)r * stride);
+    status = row[r]->bytes > stride - sizeof **row
+                 ? tt_fail(TUTTI_ERR_SYSTEM, "rank %d sent a malformed row", r)
+                 : tt_row_failure(r, row[r]);
   }
-  if (!status) status = tt_table_make(m->ranks, texts, bytes, all);
-  free(texts);
+  if (!status) status = tt_table_make(m->ranks, row, all);
+  free(row);
+  return status;
+}
+
+/* Bytes for each row: those of the longest. */
+static tutti_status find_stride(const tt_meeting *m, uint32_t mine, size_t *stride) {
+  uint32_t *bytes = malloc((size_t)m->ranks * sizeof *bytes);
+  tutti_status status = bytes ? call_own(m->self, &mine, sizeof mine, bytes)
+                              : tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", m->ranks);
+  *stride = 0;
+  for (int r = 0; !status && r < m->ranks; r++) {
+    *stride = tt_max(*stride, sizeof(tt_row) + tt_row_bytes(bytes[r]));
+    if (bytes[r] > TT_MEET_MOST)
+      status = tt_fail(TUTTI_ERR_SYSTEM, "rank %d sends %u bytes, more than 1 MiB", r, bytes[r]);
+  }
   free(bytes);
   return status;
 }
 
-/* Two calls: the sizes, or that some rank fails; then the rows, or the reasons. */
+/* Two calls: the sizes of the rows, and the rows. */
 static tutti_status gather_own(tt_meeting *m, tutti_status failed, const void *mine, size_t bytes,
                                tt_table *all) {
-  const own *o = m->self;
-  char why[WORDS];
-  snprintf(why, sizeof why, "%s", failed ? tutti_error() : "");
-  const own_head head = {failed, failed ? WORDS : (uint32_t)bytes};
-  own_head *heads = malloc((size_t)m->ranks * sizeof *heads);
+  size_t n, stride = 0;
+  tt_row *own_row = tt_row_new(failed, mine, bytes, &n);
   *all = (tt_table){.fd = -1};
-  if (!heads) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", m->ranks);
-  tutti_status status = call_own(o, &head, sizeof head, heads);
-  size_t stride = 1;
-  bool fails = false;
-  for (int r = 0; !status && r < m->ranks; r++) {
-    stride = tt_max(stride, heads[r].bytes);
-    fails |= heads[r].status != TUTTI_OK;
-    if (heads[r].bytes > TT_MEET_MOST)
-      status = tt_fail(TUTTI_ERR_SYSTEM, "rank %d sends %u bytes, more than 1 MiB", r, heads[r].bytes);
-  }
-  if (fails) stride = WORDS;
-  char *row = status ? NULL : calloc(1, stride), *rows = row ? malloc(stride * (size_t)m->ranks) : NULL;
-  if (!status && (!row || !rows))
-    status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", m->ranks);
-  if (!status && failed) memcpy(row, why, sizeof why);
-  if (!status && !fails && bytes) memcpy(row, mine, bytes);
-  if (!status) status = call_own(o, row, stride, rows);
-  if (!status) status = own_table(m, heads, rows, stride, all);
+  if (!own_row) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %zu bytes", bytes);
+  tutti_status status = find_stride(m, own_row->bytes, &stride);
+  char *row = status ? NULL : calloc(1, stride);
+  char *rows = row ? malloc(stride * (size_t)m->ranks) : NULL;
+  if (!status && !rows) status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", m->ranks);
+  if (!status) memcpy(row, own_row, n);
+  if (!status) status = call_own(m->self, row, stride, rows);
+  if (!status) status = own_table(m, rows, stride, all);
+  free(own_row);
   free(row);
   free(rows);
-  free(heads);
   return status;
 }
 

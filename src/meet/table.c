@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -68,10 +69,26 @@ bool tt_table_valid(const tt_table *t, int ranks) {
   return true;
 }
 
-tutti_status tt_table_make(int ranks, const void *const *rows, const uint32_t *bytes, tt_table *t) {
+tt_row *tt_row_new(tutti_status failed, const void *mine, size_t bytes, size_t *n) {
+  const char *why = failed ? tutti_error() : "";
+  const size_t has = failed ? tt_min(strlen(why), TT_ROW_WHY - 1) : bytes;
+  tt_row *row = calloc(1, *n = sizeof *row + tt_row_bytes(has + (failed != 0)));
+  if (!row) return NULL;
+  *row = (tt_row){failed, (uint32_t)(has + (failed != 0))};
+  if (has) memcpy(row->text, failed ? why : mine, has);
+  return row;
+}
+
+tutti_status tt_row_failure(int rank, const tt_row *row) {
+  return row->of ? tt_fail((tutti_status)row->of, "rank %d: %.*s", rank,
+                           (int)tt_min(row->bytes, TT_ROW_WHY), row->text)
+                 : TUTTI_OK;
+}
+
+tutti_status tt_table_make(int ranks, const tt_row *const *rows, tt_table *t) {
   const size_t head = tt_row_bytes(((size_t)ranks + 1) * sizeof(uint32_t));
   size_t all = head;
-  for (int r = 0; r < ranks; r++) all += tt_row_bytes(bytes[r]);
+  for (int r = 0; r < ranks; r++) all += tt_row_bytes(rows[r]->bytes);
   if (all > UINT32_MAX) {
     errno = EFBIG;
     return no_memory(all);
@@ -81,8 +98,8 @@ tutti_status tt_table_make(int ranks, const void *const *rows, const uint32_t *b
   uint32_t *at = (uint32_t *)(void *)t->base, next = (uint32_t)head;
   for (int r = 0; r < ranks; r++) {
     at[r] = next;
-    if (bytes[r]) memcpy(t->base + next, rows[r], bytes[r]);
-    next += (uint32_t)tt_row_bytes(bytes[r]);
+    if (rows[r]->bytes) memcpy(t->base + next, rows[r]->text, rows[r]->bytes);
+    next += (uint32_t)tt_row_bytes(rows[r]->bytes);
   }
   at[ranks] = next;
   return tt_table_seal(t);

@@ -26,8 +26,22 @@ static inline const void *tt_table_row(const tt_table *t, int rank, size_t *byte
   return t->base + at[0];
 }
 
+/* A row on its way to the process that makes the table, padded to 8 bytes. */
+typedef struct tt_row {
+  int32_t
+      of; /* its rank; or, if rows come in the order of the ranks, the rank's status: unless it is TUTTI_OK, the text is the
+                     sentence of the failure, with its 0 */
+  uint32_t bytes; /* of the text */
+  char text[];
+} tt_row;
+enum { TT_ROW_WHY = 300 /* characters of a sentence */ };
+
+/* A row to be sent, or tutti_error's sentence; *n: bytes of all of it. NULL: out of memory. */
+tt_row *tt_row_new(tutti_status failed, const void *mine, size_t bytes, size_t *n);
+/* The failure that a row tells of. */
+tutti_status tt_row_failure(int rank, const tt_row *row);
 /* A table of these rows, which are copied. TUTTI_ERR_MEMORY, also for more than 4 GiB. */
-tutti_status tt_table_make(int ranks, const void *const *rows, const uint32_t *bytes, tt_table *t);
+tutti_status tt_table_make(int ranks, const tt_row *const *rows, tt_table *t);
 /* A table to be written, of that many bytes in all. */
 tutti_status tt_table_new(size_t bytes, tt_table *t);
 /* Written: seal it, if it is a memfd, and map it for reading alone. */

@@ -1,6 +1,5 @@
 /* tls_open.c - loads the library libtutti_tls.so, which contains TLS by OpenSSL. libtutti_tcp.so contains this file, too.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <dlfcn.h>
 #include <string.h>
 
 #include "secure.h"
@@ -9,15 +8,15 @@ typedef const tt_tls *table_fn(void);
 
 tutti_status tt_tls_load(const tt_tls **tls) {
   table_fn *of;
-  void *library = tt_library_load("tls");
-  if (!library)
+  char why[200];
+  void *symbol = tt_library_symbol("tls", TT_TLS_OF, why, sizeof why);
+  memcpy(&of, &symbol, sizeof of);
+  if (!of)
     return tt_fail(TUTTI_ERR_SYSTEM,
                    "TLS needs libtutti_tls.so, which cannot be loaded: %.160s (Debian's "
                    "package libssl-dev and `make tls`)",
-                   dlerror());
-  void *symbol = dlsym(library, TT_TLS_OF);
-  memcpy(&of, &symbol, sizeof of);
-  const tt_tls *table = of ? of() : NULL;
+                   why);
+  const tt_tls *table = of();
   if (!table || table->size != sizeof *table)
     return tt_fail(TUTTI_ERR_SYSTEM, "libtutti_tls.so belongs to another version of tutti");
   if (!table->call) return tt_fail(TUTTI_ERR_SYSTEM, "TLS: %.280s", table->name);

@@ -1,9 +1,10 @@
-/* trust.c - decides who may use a connection between two processes that have no secret: processes of one user on one host.
- * And whether a secret is strong enough.
+/* trust.c - who is at the other end of a connection: a process of this host, or of this user; and whether a secret is strong
+ * enough.
  *
  * Idea       A key that was made of a job's number, or of nothing, proves nothing: anyone can compute it. On one host the
  *            kernel's tables of connections show the user at the other end of each connection. A connection that is missing
- *            there comes from another host, or another network namespace.
+ *            there comes from another host, or another network namespace. A connection whose ends have one address, or
+ *            loopback addresses, does not leave the host: no host outside can complete one.
  * Cost       Reading /proc/net/tcp and tcp6 once per connection, and only without a secret.
  * Invariant  A process that cannot be looked up is not trusted.
  * Source     proc(5).
@@ -65,14 +66,32 @@ static long user_in(const char *table, bool six, const end *local, const end *re
   return found;
 }
 
-static bool is_same_user(int fd) {
-  struct sockaddr_storage here, there;
+static bool find_ends(int fd, end *mine, end *its) {
+  struct sockaddr_storage here = {0}, there = {0}; /* of a local socket: no address */
   socklen_t n = sizeof here, m = sizeof there;
   if (getsockname(fd, (struct sockaddr *)&here, &n) ||
       getpeername(fd, (struct sockaddr *)&there, &m))
     return false;
-  const end mine = end_of(&here), its = end_of(&there);
+  *mine = end_of(&here);
+  *its = end_of(&there);
+  return true;
+}
+
+static bool is_loopback(const end *e) {
+  return !e->six && ntohl(e->word[3]) >> 24 == 127;
+}
+
+bool tt_is_here(int fd) {
+  end mine, its;
+  if (!find_ends(fd, &mine, &its)) return false;
+  return !memcmp(mine.word, its.word, sizeof mine.word) ||
+         (is_loopback(&mine) && is_loopback(&its));
+}
+
+static bool is_same_user(int fd) {
+  end mine, its;
   long user = -1;
+  if (!find_ends(fd, &mine, &its)) return false;
   if (!mine.six) user = user_in("/proc/net/tcp", false, &its, &mine);
   if (user < 0) user = user_in("/proc/net/tcp6", true, &its, &mine);
   return user == (long)geteuid();

@@ -145,26 +145,21 @@ static tutti_status join_host(visit *v) {
 
 /* ---- rounds ---- */
 
-/* In one piece, so that the agent wakes up once. */
 static tutti_status send_row(visit *v, const void *mine, size_t bytes) {
-  const tt_meet_row row = {v->line.hello.rank, (uint32_t)bytes};
-  const tt_meet_frame head = {TT_ROWS, (uint32_t)(sizeof row + tt_row_bytes(bytes))};
-  char *frame = calloc(1, sizeof head + head.bytes);
-  if (!frame) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %zu bytes", bytes);
-  memcpy(frame, &head, sizeof head);
-  memcpy(frame + sizeof head, &row, sizeof row);
-  if (bytes) memcpy(frame + sizeof head + sizeof row, mine, bytes);
-  tt_meet_send(&v->line, frame, sizeof head + head.bytes); /* on failure, read its reason */
-  free(frame);
-  return TUTTI_OK;
+  size_t n;
+  tt_row *row = tt_row_new(TUTTI_OK, mine, bytes, &n);
+  if (!row) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %zu bytes", bytes);
+  row->of = (int32_t)v->line.hello.rank;
+  const tutti_status status = tt_meet_send_frame(&v->line, TT_ROWS, row, n, NULL, 0);
+  free(row);
+  return status;
 }
 
 static void send_failure(visit *v, tutti_status status) {
-  const tt_meet_frame head = {TT_CANNOT, sizeof(tt_refusal)};
   tt_refusal why = {.status = status};
   snprintf(why.text, sizeof why.text, "rank %u (%s): %.290s", v->line.hello.rank, v->line.hello.who,
            tutti_error());
-  if (tt_meet_send(&v->line, &head, sizeof head)) tt_meet_send(&v->line, &why, sizeof why);
+  tt_meet_send_frame(&v->line, TT_CANNOT, &why, sizeof why, NULL, 0);
 }
 
 typedef struct first_reply {
@@ -294,21 +289,9 @@ tutti_status tt_meet_visit(const tt_rendezvous *r, uint64_t host, int rank, int 
                     .gather = gather_at_host,
                     .end = end_visit,
                     .self = v};
-  tt_hello *hello = &v->line.hello;
   v->at = *r;
-  v->line = (tt_meet_line){.fd = -1,
-                           .until = tt_seconds() + limit,
-                           .hello = {.magic = TT_MEET_MAGIC,
-                                     .protocol = TT_MEET_PROTOCOL,
-                                     .rank = (uint32_t)rank,
-                                     .ranks = (uint32_t)ranks,
-                                     .limit_ms = (uint32_t)tt_min(1e3 * limit, 4e9)}};
-  char name[65] = "";
-  gethostname(name, sizeof name - 1);
-  snprintf(hello->who, sizeof hello->who, "%s, pid %ld", name, (long)getpid());
-  memcpy(v->line.key, r->key, TT_KEY);
+  v->line = tt_meet_line_new(r, rank, ranks, limit);
   memcpy(m->key, r->key, TT_KEY);
-  v->line.open = r->open;
   make_name(v, host);
   return TUTTI_OK;
 }

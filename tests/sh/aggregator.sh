@@ -149,19 +149,19 @@ daemon=$kept port=$kept_port
 if [ ! -e "$BUILD/libtutti_tls.so" ]; then
   skip "TLS to an aggregator" "libtutti_tls.so was not built (make tls)" 6 && n=$((n + 6))
 else
-  TUTTI_TLS=meeting serve secret -p 0
+  TUTTI_TLS=all serve secret -p 0
   sums 3 0,1,2 0.2
   wait_job
   check "an aggregator speaks TLS: a job without runs without it" all "status 0" "$right" "count 0 'aggregate\('" \
     "says 'without an aggregator: rank 0: .*speaks TLS only: TUTTI_TLS has to be the same'"
-  TUTTI_TLS=meeting sums 6 0,1,2,0,1,2 0.3
+  TUTTI_TLS=all sums 6 0,1,2,0,1,2 0.3
   wait_job
   check "it sums for a job with TLS" all "status 0" "by_it plan" "$right" "fine 6"
   for coll in allreduce reduce broadcast; do
-    TUTTI_TLS=meeting losses 3 0,1,2 $coll
+    TUTTI_TLS=all losses 3 0,1,2 $coll
     check "... and is lost around ${coll}s" lost_well 3
   done
-  TUTTI_TLS=meeting TUTTI_ALGO=aggregate sums 3 0,1,2 lost
+  TUTTI_TLS=all TUTTI_ALGO=aggregate sums 3 0,1,2 lost
   lines 3 ready
   ended_by KILL
   wait_job

@@ -42,10 +42,11 @@ if [ ! -e "$BUILD/libtutti_tls.so" ]; then
   skip "TLS" "libtutti_tls.so was not built (make tls)" 2 && n=$((n + 2))
 else
   cp "$BUILD"/libtutti_tls.so* "$work"
-  torchrun "127.0.0.1:$port" TUTTI_TLS=meeting
+  cp "$BUILD"/libtutti_tcp.so* "$work"
+  torchrun "127.0.0.1:$port" TUTTI_TLS=all
   check "ranks meet by TLS" all "status 0" "$two"
   torchrun "127.0.0.1:$port" TUTTI_TLS=al
-  check "another word is refused" all "! status 0" "says 'TUTTI_TLS=al: expected meeting'"
+  check "another word is refused" all "! status 0" "says 'TUTTI_TLS=al: expected all'"
 fi
 
 # ---- interfaces ----
@@ -104,9 +105,9 @@ hosts() {
 }
 hosts
 if [ $rc = 77 ]; then
-  skip "two hosts" "$(tail -n 1 "$work/err")" 19 && n=$((n + 19))
-elif [ ! -e "$BUILD/libtutti_ucx.so" ]; then
-  skip "two hosts" "UCX is not installed, or was not built" 19 && n=$((n + 19))
+  skip "two hosts" "$(tail -n 1 "$work/err")" 21 && n=$((n + 21))
+elif [ ! -e "$BUILD/libtutti_ucx.so" ] || [ ! -e "$BUILD/libtutti_tls.so" ]; then
+  skip "two hosts" "UCX or OpenSSL is not installed, or was not built" 21 && n=$((n + 21))
 else
   check "on two hosts, without a secret: the ranks do not meet, and say what to do" all "! status 0" "says 'rank 1.*$secret'" '! grep -q "sum is" "$work/out"'
   hosts TUTTI_KEY=0123456789abcdef
@@ -122,44 +123,44 @@ else
   hosts TUTTI_KEY=$key
   check "hosts whose addresses only their link knows: UCX does not reach them, and a sentence says so" all "! status 0" \
     "says 'cannot reach rank . on host., whose addresses only its link knows.*set TUTTI_NET=tcp'"
-  if [ ! -e "$BUILD/libtutti_tls.so" ]; then
-    skip "... by TLS" "libtutti_tls.so was not built (make tls)" 6 && n=$((n + 6))
-  else
-    hosts TUTTI_KEY=$key TUTTI_TLS=all
-    check "... by TLS they meet and sum" all "status 0" "$three"
-    LINK=eth0 hosts TUTTI_KEY=$key TUTTI_TLS=all TUTTI_INTERFACE=eth0
-    check "... also where the address has a link's name, and TUTTI_INTERFACE that of a device" all "status 0" "$three"
-    LINK=other7 hosts TUTTI_KEY=$key TUTTI_TLS=all
-    check "... or a name that no host knows" all "status 0" "$three"
-    LINKS=2 hosts TUTTI_KEY=$key TUTTI_TLS=all sh -c 'export TUTTI_INTERFACE=fe80::$((RANK + 1))%eth1; "$0"'
-    check "... on the second of two links, where both have the same addresses" all "status 0" "$three"
-    LINKS=2 hosts TUTTI_KEY=$key TUTTI_TLS=all sh -c '[ $RANK != 0 ] || export TUTTI_INTERFACE=eth1; "$0"'
-    check "... where the other ranks try one link after the other" all "status 0" "$three"
-    rc=0
-    AGGREGATOR=4 TUTTI_TLS=all TOKEN=$token timeout 60 bash bench/netns.sh tutti 3 1 1gbit "$PWD/$BUILD/tests/mp_aggregated" 0.2 >"$work/out" 2>"$work/err" </dev/null || rc=$?
-    check "... and an aggregator sums for them" all "status 0" '[ "$(grep -c "went on as one of 3.*right: no error" "$work/out")" = 3 ]' 'grep -qE "(aggregate|split)\(" "$work/out"'
-  fi
+  hosts TUTTI_KEY=$key TUTTI_TLS=all
+  check "... by TLS they meet and sum" all "status 0" "$three"
+  LINK=eth0 hosts TUTTI_KEY=$key TUTTI_TLS=all TUTTI_INTERFACE=eth0
+  check "... also where the address has a link's name, and TUTTI_INTERFACE that of a device" all "status 0" "$three"
+  LINK=other7 hosts TUTTI_KEY=$key TUTTI_TLS=all
+  check "... or a name that no host knows" all "status 0" "$three"
+  LINKS=2 hosts TUTTI_KEY=$key TUTTI_TLS=all sh -c 'export TUTTI_INTERFACE=fe80::$((RANK + 1))%eth1; "$0"'
+  check "... on the second of two links, where both have the same addresses" all "status 0" "$three"
+  LINKS=2 hosts TUTTI_KEY=$key TUTTI_TLS=all sh -c '[ $RANK != 0 ] || export TUTTI_INTERFACE=eth1; "$0"'
+  check "... where the other ranks try one link after the other" all "status 0" "$three"
+  rc=0
+  AGGREGATOR=4 TUTTI_TLS=all TOKEN=$token timeout 60 bash bench/netns.sh tutti 3 1 1gbit "$PWD/$BUILD/tests/mp_aggregated" 0.2 >"$work/out" 2>"$work/err" </dev/null || rc=$?
+  check "... and an aggregator sums for them" all "status 0" '[ "$(grep -c "went on as one of 3.*right: no error" "$work/out")" = 3 ]' 'grep -qE "(aggregate|split)\(" "$work/out"'
   unset FAMILY HOSTS
   hosts TUTTI_KEY=$key TUTTI_INTERFACE=eth0
   check "hosts meet on the interface that is asked for" all "status 0" "$two"
-  HEARS=$work/plain hosts TUTTI_KEY=$key
-  check "a listener hears the names of hosts, and no key" all "status 0" "$two" 'grep -aq "host2, pid" "$work/plain"' '! grep -aq $key "$work/plain"'
+  HEARS=$work/plain hosts TUTTI_KEY=$key TUTTI_INSECURE=1
+  check "a listener hears the names of hosts where TUTTI_INSECURE allows it, and no key" all "status 0" "$two" 'grep -aq "host2, pid" "$work/plain"' '! grep -aq $key "$work/plain"'
   TUTTI_KEY=$key AGGREGATOR=4 PORT=0 HEARS=$work/keys hosts
   check "nor, where an aggregator sums, the key of its sessions" all "status 0" "$two" 'grep -aq "sums:4747" "$work/keys"' \
     '$python tests/support/heard_keys.py "$work/keys" $key | grep -qE "^[1-9][0-9]* sessions, 0 keys"'
-  if [ ! -e "$BUILD/libtutti_tls.so" ]; then
-    skip "TLS between hosts" "libtutti_tls.so was not built (make tls)" 4 && n=$((n + 4))
-  else
-    HEARS=$work/secret hosts TUTTI_KEY=$key TUTTI_TLS=meeting
-    check "... with TLS no name either" all "status 0" "$two" '[ -s "$work/secret" ]' '! grep -aqE "host[12]|10[.]77" "$work/secret"'
-    same="TUTTI_TLS has to be the same on all ranks"
-    hosts TUTTI_KEY=$key TUTTI_CONNECT_TIMEOUT=2 sh -c '[ $RANK = 0 ] || export TUTTI_TLS=meeting; "$0" || { sleep $((4 * RANK)); exit 1; }'
-    check "TLS on one side: both say what differs" all "! status 0" "says 'rank 1: .*does not speak TLS: $same'" "says 'a process came with TLS: $same'"
-    hosts TUTTI_KEY=$key TUTTI_CONNECT_TIMEOUT=2 sh -c '[ $RANK = 1 ] || export TUTTI_TLS=meeting; "$0" || { sleep $((4 * RANK)); exit 1; }'
-    check "... and the other way round" all "! status 0" "says 'came without TLS.*$same'" "says 'a process came without TLS: $same'"
-    HEARS=$work/all hosts TUTTI_KEY=$key TUTTI_TLS=all
-    check "TUTTI_TLS=all encrypts the meeting, too, and needs no UCX" all "status 0" "$two" '[ -s "$work/all" ]' '! grep -aqE "host[12]|10[.]77" "$work/all"'
-  fi
+  HEARS=$work/secret hosts TUTTI_KEY=$key
+  check "... and no name where it does not" all "status 0" "$two" '[ -s "$work/secret" ]' '! grep -aqE "host[12]|10[.]77" "$work/secret"'
+  hosts TUTTI_KEY=$key TUTTI_CONNECT_TIMEOUT=2 sh -c '[ $RANK = 0 ] || export TUTTI_INSECURE=1; "$0" || { sleep $((4 * RANK)); exit 1; }'
+  check "a rank that came without TLS is refused, and both say what differs" all "! status 0" \
+    "says 'came without TLS.*TUTTI_INSECURE have to be the same'" "says 'a process came without TLS: TUTTI_TLS and'"
+  mkdir -p "$work/far/from/plugins" && cp "$hello" "$work/far/from/plugins/bare"
+  bare=$work/far/from/plugins/bare
+  hosts TUTTI_KEY=$key TUTTI_CONNECT_TIMEOUT=2 sh -c '[ $RANK = 0 ] && exec "$1"; exec "$0"' "$bare"
+  check "a rank without OpenSSL says what to install, and which variable does without" all "! status 0" \
+    "says 'rank 1: TLS needs libtutti_tls.so, which cannot be loaded.*package libssl.*TUTTI_INSECURE=1 on all of them'"
+  hosts TUTTI_KEY=$key TUTTI_CONNECT_TIMEOUT=2 sh -c '[ $RANK = 0 ] && exec "$0"; "$1" || { sleep 4; exit 1; }' "$bare"
+  check "... and so does a rendezvous without it" all "! status 0" \
+    "says 'rank 1: .*does not speak TLS: it needs OpenSSL 3 there'" "says 'a process came with TLS, which this one lacks: install OpenSSL 3'"
+  hosts TUTTI_KEY=$key TUTTI_INSECURE=1 "$bare"
+  check "... which TUTTI_INSECURE=1 lets meet" all "! status 0" '! grep -q "speak TLS" "$work/err"' "says 'network'"
+  HEARS=$work/all hosts TUTTI_KEY=$key TUTTI_TLS=all
+  check "TUTTI_TLS=all encrypts the meeting, too, and needs no UCX" all "status 0" "$two" '[ -s "$work/all" ]' '! grep -aqE "host[12]|10[.]77" "$work/all"'
 fi
 check "no process is left" gone
 echo "1..$n"

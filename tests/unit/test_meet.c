@@ -139,11 +139,12 @@ static void a_host_is_lost(void **state) {
 
 /* A table that an agent hands out cannot be written or truncated. */
 static void tables_are_sealed(void **state) {
-  const char *rows[2] = {"abc", "defghijkl"};
-  const uint32_t bytes[2] = {4, 10};
+  size_t n;
+  tt_row *rows[2] = {tt_row_new(TUTTI_OK, "abc", 4, &n), tt_row_new(TUTTI_OK, "defghijkl", 10, &n)};
   tt_table t, again;
   (void)state;
-  assert_int_equal(tt_table_make(2, (const void *const *)rows, bytes, &t), TUTTI_OK);
+  assert_int_equal(tt_table_make(2, (const tt_row *const *)rows, &t), TUTTI_OK);
+  for (int r = 0; r < 2; r++) free(rows[r]);
   assert_true(tt_table_valid(&t, 2));
   assert_false(tt_table_valid(&t, 3));
   assert_string_equal(tt_table_row(&t, 1, NULL), "defghijkl");

@@ -1,17 +1,22 @@
-/* tls_load.c - reads TUTTI_TLS, derives the secrets, and opens connections of the rendezvous over TLS.
+/* secure.c - connections between hosts: when they are within TLS, their secrets, and their bytes.
  *
  * Idea       The two ends of a connection share a secret, which follows from the job's key, so they need no certificates.
  *            A TLS 1.3 handshake with a pre-shared key proves to each end that the other knows it. A fresh
- *            Diffie-Hellman exchange keeps recorded data secret if the key becomes known later.
- * Invariant  If TUTTI_TLS is set, all data of a bootstrap is sent over TLS.
+ *            Diffie-Hellman exchange keeps recorded data secret if the key becomes known later. Connections
+ *            within a host need no TLS (trust.c).
+ * Invariant  A bootstrap is within TLS between hosts, unless the user allows open connections (TUTTI_INSECURE=1), and
+ *            everywhere if TUTTI_TLS asks for it.
  * Source     RFC 8446, 2.2 and 4.2.9 (psk_dhe_ke).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "secure.h"
+
+/* ---- when ---- */
 
 bool tt_tls_all(void) {
   const char *asked = tt_env("TUTTI_TLS");
@@ -31,13 +36,28 @@ tutti_status tt_tls_find(const tt_tls **tls) {
   const char *asked = tt_env("TUTTI_TLS");
   *tls = NULL;
   if (!asked) return TUTTI_OK;
-  if (strcmp(asked, "meeting") == 0 || strcmp(asked, "all") == 0) return tt_tls_load(tls);
+  if (tt_tls_all()) return tt_tls_load(tls);
   return tt_fail(
       TUTTI_ERR_ARG,
-      "TUTTI_TLS=%.40s: expected meeting, which encrypts the meeting and the way to aggregators, "
-      "or all, which also encrypts what ranks on several hosts send each other",
+      "TUTTI_TLS=%.40s: expected all, which encrypts also what ranks on several hosts send each "
+      "other and to aggregators",
       asked);
 }
+
+bool tt_tls_spared(int fd) {
+  return !tt_tls_all() && (tt_is_here(fd) || tt_env_int("TUTTI_INSECURE", 0, 1, 0) == 1);
+}
+
+tutti_status tt_tls_between(int fd, const tt_tls **tls) {
+  const tutti_status status = tt_tls_find(tls);
+  if (status || *tls || tt_tls_spared(fd) || !tt_tls_load(tls)) return status;
+  return tt_fail(TUTTI_ERR_SYSTEM,
+                 "%.300s; ranks on several hosts need it, or, on a network that only you use, "
+                 "TUTTI_INSECURE=1 on all of them, which allows connections without TLS",
+                 tutti_error());
+}
+
+/* ---- secrets ---- */
 
 void tt_tls_secret(const char key[TT_KEY], unsigned char secret[TT_TLS_SECRET]) {
   static const char what[] = "tutti tls 1";
@@ -85,45 +105,45 @@ tutti_status tt_tls_job_secret(const tt_meeting *m, uint64_t id, bool keyed,
 
 /* ---- an end ---- */
 
-typedef struct tls_end {
-  tt_secure secure;
+struct tt_secure {
   const tt_tls *tls;
   void *end;
-} tls_end;
+  size_t ahead; /* bytes that have been sent before the caller passed them again */
+};
 
-static ssize_t send_tls(tt_secure *x, int fd, const void *bytes, size_t n) {
-  const tls_end *e = (const tls_end *)x;
-  (void)fd;
-  return e->tls->send(e->end, bytes, n);
+ssize_t tt_secure_send(tt_secure *x, int fd, const void *bytes, size_t n) {
+  if (!x) return send(fd, bytes, n, MSG_NOSIGNAL | MSG_DONTWAIT);
+  if (!n) return 0;
+  if (!x->ahead) {
+    const ssize_t left = x->tls->send(x->end, bytes, n);
+    if (left <= 0) return left;
+    x->ahead = (size_t)left;
+  }
+  const size_t taken = tt_min(x->ahead, n);
+  x->ahead -= taken;
+  return (ssize_t)taken;
 }
 
-static ssize_t recv_tls(tt_secure *x, int fd, void *bytes, size_t n) {
-  const tls_end *e = (const tls_end *)x;
-  (void)fd;
-  return e->tls->recv(e->end, bytes, n);
+ssize_t tt_secure_recv(tt_secure *x, int fd, void *bytes, size_t n) {
+  return x ? x->tls->recv(x->end, bytes, n) : recv(fd, bytes, n, MSG_DONTWAIT);
 }
 
-static size_t waiting_tls(const tt_secure *x) {
-  const tls_end *e = (const tls_end *)x;
-  return e->tls->waiting(e->end);
+size_t tt_secure_waiting(const tt_secure *x) {
+  return x ? x->tls->waiting(x->end) : 0;
 }
 
-static void drop_tls(tt_secure *x) {
-  tls_end *e = (tls_end *)x;
-  e->tls->drop(e->end);
-  free(e);
+void tt_secure_drop(tt_secure **x) {
+  if (*x) (*x)->tls->drop((*x)->end);
+  free(*x);
+  *x = NULL;
 }
-
-static const tt_secure_ops tls_ops = {
-    .send = send_tls, .recv = recv_tls, .waiting = waiting_tls, .drop = drop_tls};
 
 /* Takes the end over; NULL: out of memory. */
 static tt_secure *secured(const tt_tls *tls, void *end) {
-  tls_end *e = end ? malloc(sizeof *e) : NULL;
-  if (!e && end) tls->drop(end);
-  if (!e) return NULL;
-  *e = (tls_end){{.ops = &tls_ops}, tls, end};
-  return &e->secure;
+  tt_secure *x = end ? malloc(sizeof *x) : NULL;
+  if (!x && end) tls->drop(end);
+  if (x) *x = (tt_secure){tls, end, 0};
+  return x;
 }
 
 tt_secure *tt_tls_call(const tt_tls *tls, int fd, const char *name,
