@@ -125,8 +125,17 @@ static tutti_status read_answer(const visit *v, const char key[TT_KEY + 1],
   return tt_fail(TUTTI_ERR_SYSTEM, "the aggregator at %s refuses: %s", v->where, answer.why);
 }
 
-static tutti_status take_seat(visit *v, const tt_aggregator_seat *seat,
-                              const char key[TT_KEY + 1]) {
+static tutti_status distrusts(const visit *v) {
+  return tt_fail(
+      TUTTI_ERR_SYSTEM,
+      "the aggregator at %s is on another host, or another user's: set TUTTI_KEY to the same "
+      "secret in its environment and in the job's, or, on a network that only you use, "
+      "TUTTI_INSECURE=1",
+      v->where);
+}
+
+static tutti_status take_seat(visit *v, const tt_aggregator_seat *seat, const char key[TT_KEY + 1],
+                              bool open) {
   char host[65] = "";
   tt_aggregator_hello hello = {.magic = TT_AGGREGATOR_MAGIC,
                                .protocol = TT_AGGREGATOR_PROTOCOL,
@@ -134,12 +143,14 @@ static tutti_status take_seat(visit *v, const tt_aggregator_seat *seat,
   tt_aggregator_challenge c;
   tt_aggregator_request request = {.seat = *seat};
   unsigned char proof[TT_DIGEST];
+  const bool unsure = open && tt_trust_of(v->fd) == TT_NOT_KNOWN;
   gethostname(host, sizeof host - 1);
   snprintf(request.who, sizeof request.who, "%s, pid %ld", host, (long)getpid());
   tutti_status status = begin_tls_there(v, seat->session[0], key);
   if (!status) status = tt_nonce(hello.nonce);
   if (!status) status = send_whole(v, &hello, sizeof hello);
   if (!status) status = read_challenge(v, &c);
+  if ((!status || unsure) && open && !tt_trusts(v->fd)) status = distrusts(v);
   if (status) return status;
   tt_aggregator_prove(TT_CHALLENGES, key, &hello, c.nonce, NULL, 0, proof);
   if (!tt_digest_same(proof, c.proof)) return other_key(v);
@@ -214,15 +225,10 @@ tutti_status tt_aggregator_visit(const char *where, const tt_aggregator_seat *se
   }
   tt_aggregator_set_options(v.fd);
   watch_silence(v.fd);
-  if (open && !tt_trusts(v.fd))
-    status = tt_fail(
-        TUTTI_ERR_SYSTEM,
-        "the aggregator at %s is on another host, or another user's: set TUTTI_KEY to the same "
-        "secret in its "
-        "environment and in the job's, or, on a network that only you use, TUTTI_INSECURE=1",
-        where);
+  if (open && tt_trust_of(v.fd) == TT_UNTRUSTED)
+    status = distrusts(&v);
   else
-    status = take_seat(&v, seat, key);
+    status = take_seat(&v, seat, key, open);
   tt_long_wait_end(&wait);
   if (status) {
     tt_secure_drop(&v.secure);

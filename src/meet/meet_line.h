@@ -117,9 +117,13 @@ bool tt_meet_send(tt_meet_line *l, const void *bytes, size_t n);
 tutti_status tt_meet_recv(tt_meet_line *l, void *bytes, size_t n, double until);
 /* The sentence of a reply with an error status: both become this rank's error. */
 tutti_status tt_meet_sentence(tt_meet_line *l, const tt_reply *reply, double until);
-/* Where a key proves nothing: is the other end of this connection a process of the same user on the same host, or did the
- * user allow others by TUTTI_INSECURE=1? (trust.c) */
+/* Where a key proves nothing: whether the other end of this connection is a process of the same user on the same host, or the
+ * user allows others by TUTTI_INSECURE=1 (trust.c). TT_NOT_KNOWN: its listener has not accepted the connection yet. */
+typedef enum tt_trust { TT_UNTRUSTED, TT_NOT_KNOWN, TT_TRUSTED } tt_trust;
+tt_trust tt_trust_of(int fd);
 bool tt_trusts(int fd);
+/* The same by these tables of connections, which have the form of /proc/net/tcp and tcp6, and for that user. */
+tt_trust tt_trust_by(int fd, const char *tcp, const char *tcp6, long user);
 /* Does this connection stay within this host? (trust.c) */
 bool tt_is_here(int fd);
 /* Warns once if the text of this key is so short or plain that somebody who has captured a handshake can guess it. */

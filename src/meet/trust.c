@@ -5,6 +5,8 @@
  *            kernel's tables of connections show the user at the other end of each connection. A connection that is missing
  *            there comes from another host, or another network namespace. A connection whose ends have one address, or
  *            loopback addresses, does not leave the host: no host outside can complete one.
+ * Accepted   The kernel knows the user of a connection that its listener has not accepted yet only from Linux 6.17 on; before,
+ *            it shows user 0. A side that connects therefore asks again once the other side has answered.
  * Cost       Reading /proc/net/tcp and tcp6 once per connection, and only without a secret.
  * Invariant  A process that cannot be looked up is not trusted.
  * Source     proc(5).
@@ -49,20 +51,23 @@ static void write_end(const end *e, bool six, char text[48]) {
     snprintf(text, 48, "0000000000000000%08X%08X:%04X", htonl(0xffff), e->word[3], e->port);
 }
 
-/* The user of the socket with these ends; -1: the table has none. */
-static long user_in(const char *table, bool six, const end *local, const end *remote) {
+/* Looks for the socket with these ends in a table, and compares its user; returns false if the table does not have it. */
+static bool find_user(const char *table, bool six, const end *local, const end *remote, long user,
+                      tt_trust *trust) {
   char line[512], wanted[2][48], has[2][48];
-  unsigned long user;
-  long found = -1;
+  unsigned long its, inode;
+  bool found = false;
   FILE *f = fopen(table, "re");
-  if (!f) return -1;
+  if (!f) return false;
   write_end(local, six, wanted[0]);
   write_end(remote, six, wanted[1]);
-  while (found < 0 && fgets(line, sizeof line, f))
-    if (sscanf(line, "%*d: %47s %47s %*s %*s %*s %*s %lu", has[0], has[1], &user) == 3 &&
-        strcmp(has[0], wanted[0]) == 0 && strcmp(has[1], wanted[1]) == 0)
-      found = (long)user;
+  while (!found && fgets(line, sizeof line, f))
+    found = sscanf(line, "%*d: %47s %47s %*s %*s %*s %*s %lu %*s %lu", has[0], has[1], &its,
+                   &inode) == 4 &&
+            strcmp(has[0], wanted[0]) == 0 && strcmp(has[1], wanted[1]) == 0;
   fclose(f);
+  if (found) /* an inode of 0: not accepted */
+    *trust = (long)its == user ? TT_TRUSTED : its || inode ? TT_UNTRUSTED : TT_NOT_KNOWN;
   return found;
 }
 
@@ -88,17 +93,22 @@ bool tt_is_here(int fd) {
          (is_loopback(&mine) && is_loopback(&its));
 }
 
-static bool is_same_user(int fd) {
+tt_trust tt_trust_by(int fd, const char *tcp, const char *tcp6, long user) {
   end mine, its;
-  long user = -1;
-  if (!find_ends(fd, &mine, &its)) return false;
-  if (!mine.six) user = user_in("/proc/net/tcp", false, &its, &mine);
-  if (user < 0) user = user_in("/proc/net/tcp6", true, &its, &mine);
-  return user == (long)geteuid();
+  tt_trust trust = TT_UNTRUSTED;
+  if (!find_ends(fd, &mine, &its)) return TT_UNTRUSTED;
+  if (mine.six || !find_user(tcp, false, &its, &mine, user, &trust))
+    find_user(tcp6, true, &its, &mine, user, &trust);
+  return trust;
+}
+
+tt_trust tt_trust_of(int fd) {
+  if (tt_env_int("TUTTI_INSECURE", 0, 1, 0) == 1) return TT_TRUSTED;
+  return tt_trust_by(fd, "/proc/net/tcp", "/proc/net/tcp6", (long)geteuid());
 }
 
 bool tt_trusts(int fd) {
-  return tt_env_int("TUTTI_INSECURE", 0, 1, 0) == 1 || is_same_user(fd);
+  return tt_trust_of(fd) == TT_TRUSTED;
 }
 
 /* ---- secrets ---- */
