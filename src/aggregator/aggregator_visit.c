@@ -134,8 +134,9 @@ static tutti_status distrusts(const visit *v) {
       v->where);
 }
 
+/* unsure: whether the daemon is trusted is known once it has answered. */
 static tutti_status take_seat(visit *v, const tt_aggregator_seat *seat, const char key[TT_KEY + 1],
-                              bool open) {
+                              bool unsure) {
   char host[65] = "";
   tt_aggregator_hello hello = {.magic = TT_AGGREGATOR_MAGIC,
                                .protocol = TT_AGGREGATOR_PROTOCOL,
@@ -143,14 +144,13 @@ static tutti_status take_seat(visit *v, const tt_aggregator_seat *seat, const ch
   tt_aggregator_challenge c;
   tt_aggregator_request request = {.seat = *seat};
   unsigned char proof[TT_DIGEST];
-  const bool unsure = open && tt_trust_of(v->fd) == TT_NOT_KNOWN;
   gethostname(host, sizeof host - 1);
   snprintf(request.who, sizeof request.who, "%s, pid %ld", host, (long)getpid());
   tutti_status status = begin_tls_there(v, seat->session[0], key);
   if (!status) status = tt_nonce(hello.nonce);
   if (!status) status = send_whole(v, &hello, sizeof hello);
   if (!status) status = read_challenge(v, &c);
-  if ((!status || unsure) && open && !tt_trusts(v->fd)) status = distrusts(v);
+  if (unsure && !tt_trusts(v->fd)) status = distrusts(v);
   if (status) return status;
   tt_aggregator_prove(TT_CHALLENGES, key, &hello, c.nonce, NULL, 0, proof);
   if (!tt_digest_same(proof, c.proof)) return other_key(v);
@@ -225,10 +225,11 @@ tutti_status tt_aggregator_visit(const char *where, const tt_aggregator_seat *se
   }
   tt_aggregator_set_options(v.fd);
   watch_silence(v.fd);
-  if (open && tt_trust_of(v.fd) == TT_UNTRUSTED)
+  const tt_trust trust = open ? tt_trust_of(v.fd) : TT_TRUSTED;
+  if (trust == TT_UNTRUSTED)
     status = distrusts(&v);
   else
-    status = take_seat(&v, seat, key, open);
+    status = take_seat(&v, seat, key, trust == TT_NOT_KNOWN);
   tt_long_wait_end(&wait);
   if (status) {
     tt_secure_drop(&v.secure);

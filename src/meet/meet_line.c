@@ -314,7 +314,8 @@ tutti_status tt_meet_prove(tt_meet_line *l, double patience) {
   const double until = most > now + ONE_TRY ? most : now + ONE_TRY;
   tt_challenge c;
   unsigned char proof[TT_DIGEST];
-  if (l->open && tt_trust_of(l->fd) == TT_UNTRUSTED) return distrusts(l);
+  const tt_trust trust = l->open ? tt_trust_of(l->fd) : TT_TRUSTED;
+  if (trust == TT_UNTRUSTED) return distrusts(l);
   tutti_status status = begin_tls(l, until);
   if (!status) status = tt_nonce(l->hello.nonce);
   if (status) return status;
@@ -322,8 +323,7 @@ tutti_status tt_meet_prove(tt_meet_line *l, double patience) {
   status = read_magic(l, until);
   if (!status) status = tt_meet_recv(l, c.nonce, sizeof c - sizeof c.magic, until);
   if (status) return status;
-  if (l->open && !tt_trusts(l->fd))
-    return distrusts(l); /* it has accepted: now its user is known */
+  if (trust == TT_NOT_KNOWN && !tt_trusts(l->fd)) return distrusts(l); /* now it has accepted */
   tt_prove_key(TT_RENDEZVOUS, l->key, &l->hello, c.nonce, proof);
   if (!tt_digest_same(proof, c.proof)) return tt_meet_unknowing(l);
   tt_prove_key(TT_VISITOR, l->key, &l->hello, c.nonce, proof);
