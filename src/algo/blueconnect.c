@@ -25,9 +25,17 @@ static bool has_stages(const tt_ask *ask) {
   return tt_plan_spec_stages(ask->plan);
 }
 
+/* Writes the sizes of the levels of more than one; returns how many. */
+static int sizes_of(const tt_tree *tree, int sizes[TT_LEVELS]) {
+  int n = 0;
+  for (int i = 0; i < tree->levels; i++)
+    if (tree->level[i].each > 1) sizes[n++] = tree->level[i].each;
+  return n;
+}
+
 static tt_group group_of_levels(const tt_ask *ask, const tt_tree *tree) {
   int sizes[TT_LEVELS] = {1};
-  const int n = tt_level_sizes(tree, sizes);
+  const int n = sizes_of(tree, sizes);
   return tt_group_product(ask, sizes, n ? n : 1, true);
 }
 
@@ -118,7 +126,7 @@ static bool blueconnect_plans(int ranks, const char *levels, int i, tt_text *par
   for (int l = 0; l < tree.levels; l++) circles += tree.level[l].most > 1;
   if (circles > 4) return false;
   if (i >> circles) {
-    const int n = tree.even ? tt_level_sizes(&tree, sizes) : 0;
+    const int n = tree.even ? sizes_of(&tree, sizes) : 0;
     tt_text_add(params, "%s", levels);
     return tt_stages_plan(sizes, n, i - (1 << circles), params);
   }

@@ -25,12 +25,13 @@ typedef struct torus {
 /* Fills in the torus and returns NULL, or returns an error about the levels. */
 static const char *torus_of(const tt_ask *ask, torus *t) {
   const tt_tree *tree = tt_param_levels(ask);
-  int sizes[TT_LEVELS];
+  int sizes[TT_LEVELS], n = 0;
   if (!tree) return "it needs the dimensions and the ranks of a node, as in torus(y:4 x:8 node:1)";
   const char *wrong = tt_param_levels_refuse(ask);
   if (wrong) return wrong;
   if (!tree->even) return "all domains of a level must be as large";
-  const int n = tt_level_sizes(tree, sizes);
+  for (int l = 0; l < tree->levels; l++)
+    if (tree->level[l].each > 1) sizes[n++] = tree->level[l].each;
   t->inside = tree->level[tree->levels - 1].each > 1;
   t->dimensions = n - t->inside;
   if (t->dimensions < 1) return "it needs a dimension of more than one node";

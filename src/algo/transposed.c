@@ -22,8 +22,6 @@
  * See        tutti plan draw 'transposed(group=3x4)' -n 12
  *            tutti plan draw 'transposed(group=4x4,parts=1)' -n 16
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <string.h>
-
 #include "algo_group.h"
 #include "algo_pattern.h"
 
@@ -380,10 +378,12 @@ static int level_apart(const tt_tree *tree, int apart) {
 
 /* Are the sizes those of the tree's levels? */
 static bool is_of_tree(const tt_ask *ask, const tt_tree *tree) {
-  int size[TT_LEVELS], each[TT_LEVELS];
+  int size[TT_LEVELS], n = 0, i = 0;
   if (!tree->even || !tt_param_given(ask, "group")) return false;
-  const int n = tt_group_sizes(ask, size);
-  return n == tt_level_sizes(tree, each) && !memcmp(size, each, (size_t)n * sizeof *size);
+  n = tt_group_sizes(ask, size);
+  for (int l = 0; l < tree->levels; l++)
+    if (tree->level[l].each > 1 && (i == n || size[i++] != tree->level[l].each)) return false;
+  return i == n;
 }
 
 typedef struct stages {

@@ -44,8 +44,6 @@ const char *tt_group_refuse(const tt_ask *ask);
 /* The sizes in the parameter group= that are more than 1; returns how many, or 0 if the parameter is missing
  * or their product is not the number of ranks. */
 int tt_group_sizes(const tt_ask *ask, int sizes[TT_LEVELS]);
-/* The sizes of a tree's levels that are more than 1 on all of a level; returns how many. */
-int tt_level_sizes(const tt_tree *tree, int sizes[TT_LEVELS]);
 /* Those of the machine's levels; 0: they are uneven, fewer than two, or no levels. */
 int tt_group_of_levels(int ranks, const char *levels, int sizes[TT_LEVELS]);
 /* Do the group's circles end at the borders of the machine's domains? Always true for tree NULL, or

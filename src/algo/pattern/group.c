@@ -66,17 +66,12 @@ int tt_group_sizes(const tt_ask *ask, int sizes[TT_LEVELS]) {
   return product == ask->ranks ? n : 0;
 }
 
-int tt_level_sizes(const tt_tree *tree, int sizes[TT_LEVELS]) {
-  int n = 0;
-  for (int l = 0; l < tree->levels; l++)
-    if (tree->level[l].each > 1) sizes[n++] = tree->level[l].each;
-  return n;
-}
-
 int tt_group_of_levels(int ranks, const char *levels, int sizes[TT_LEVELS]) {
   tt_tree tree;
+  int n = 0;
   if (!*levels || tt_tree_parse(levels, &tree) || !tree.even || tree.ranks != ranks) return 0;
-  const int n = tt_level_sizes(&tree, sizes);
+  for (int l = 0; l < tree.levels; l++)
+    if (tree.level[l].each > 1) sizes[n++] = tree.level[l].each;
   return n > 1 ? n : 0;
 }
 
