@@ -31,13 +31,23 @@ static int trees(const tt_ask *ask) {
 
 /* ---- shapes ---- */
 
+static tt_tree_node chain_shape(int p, int n, int radix) {
+  (void)radix;
+  return tt_tree_chain(p, n);
+}
+
+static tt_tree_node binary_shape(int p, int n, int radix) {
+  (void)radix;
+  return tt_tree_binary(p, n);
+}
+
 static int radix_of(const tt_ask *ask) {
   return tt_param_number(ask, "radix", 2);
 }
 
 static tt_tree_shape *shape_of(const tt_ask *ask) {
-  if (tt_param_given(ask, "chain")) return tt_tree_chain;
-  return tt_param_given(ask, "binary") ? tt_tree_binary : tt_tree_knomial;
+  if (tt_param_given(ask, "chain")) return chain_shape;
+  return tt_param_given(ask, "binary") ? binary_shape : tt_tree_knomial;
 }
 
 static const char *leaders_refuse(const tt_ask *ask) {
@@ -103,7 +113,7 @@ static tt_tree_node one_of_two(const layout *x, int p) {
     if (n > 0) tt_tree_node_add(&k, tt_peer(top + second_tree_member(x, 0, n, 1)));
     return k;
   }
-  inner = tt_tree_binary(second_tree_member(x, p - top, n, -1), n, 0);
+  inner = tt_tree_binary(second_tree_member(x, p - top, n, -1), n);
   k.up = inner.up < 0 ? top - 1 : top + second_tree_member(x, inner.up, n, 1);
   for (int i = 0; i < inner.n; i++)
     tt_tree_node_add(&k, tt_peer(top + second_tree_member(x, inner.down[i].first, n, 1)));

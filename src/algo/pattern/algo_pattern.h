@@ -71,17 +71,18 @@ typedef struct tt_tree_node {
   tt_peers down[TT_DOWN];
 } tt_tree_node;
 
-/* Member p of a tree of n members, whose root is member 0. Only a k-nomial tree has a radix. */
-typedef tt_tree_node tt_tree_shape(int p, int n, int radix);
-tt_tree_shape tt_tree_chain;
+/* Member p of a tree of n members, whose root is member 0. */
+tt_tree_node tt_tree_chain(int p, int n);
 /* k-nomial: p's children are p + j * radix^i, j < radix. A subtree is a range of members. */
-tt_tree_shape tt_tree_knomial;
+tt_tree_node tt_tree_knomial(int p, int n, int radix);
 /* Binary, in order: odd members are leaves, a subtree is a range of members. */
-tt_tree_shape tt_tree_binary;
+tt_tree_node tt_tree_binary(int p, int n);
 void tt_tree_node_add(tt_tree_node *k, tt_peers group);
 
 /* ---- leaders.c ---- */
 
+/* The node of member p of n; radix: if the shape has one. */
+typedef tt_tree_node tt_tree_shape(int p, int n, int radix);
 /* A rank in a tree over the levels of a machine: one of that shape on each level. */
 tt_tree_node tt_tree_leaders(const tt_tree *tree, int rank, int root, tt_tree_shape *shape,
                              int radix);

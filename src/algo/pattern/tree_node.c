@@ -14,8 +14,7 @@ void tt_tree_node_add(tt_tree_node *k, tt_peers group) {
   if (group.count > 0 && k->n < TT_DOWN) k->down[k->n++] = group;
 }
 
-tt_tree_node tt_tree_chain(int p, int n, int radix) {
-  (void)radix;
+tt_tree_node tt_tree_chain(int p, int n) {
   tt_tree_node k = {.up = p - 1};
   if (p + 1 < n) tt_tree_node_add(&k, tt_peer(p + 1));
   return k;
@@ -33,8 +32,7 @@ tt_tree_node tt_tree_knomial(int p, int n, int radix) {
   return k;
 }
 
-tt_tree_node tt_tree_binary(int p, int n, int radix) {
-  (void)radix;
+tt_tree_node tt_tree_binary(int p, int n) {
   tt_tree_node k = {.up = -1};
   int bit = 1;
   while (bit < n && !(p & bit)) bit *= 2;
