@@ -173,14 +173,31 @@ const tt_algo *tt_algo_find(const char *name, size_t length) {
   return NULL;
 }
 
+/* The edit distance of two families' names, counting a swap of neighbours as one; only the first
+ * MOST_HEADERS characters count. */
+enum { MOST_HEADERS = 40 };
+static int edits(const char *a, const char *b) {
+  const int n = (int)tt_min(family_length(a), MOST_HEADERS);
+  const int m = (int)tt_min(family_length(b), MOST_HEADERS);
+  int d[MOST_HEADERS + 1][MOST_HEADERS + 1];
+  for (int i = 0; i <= n; i++)
+    for (int j = 0; j <= m; j++) {
+      d[i][j] = i ? j ? d[i - 1][j - 1] + (a[i - 1] != b[j - 1]) : i : j;
+      if (!i || !j) continue;
+      d[i][j] = (int)tt_min(d[i][j], tt_min(d[i - 1][j], d[i][j - 1]) + 1);
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        d[i][j] = (int)tt_min(d[i][j], d[i - 2][j - 2] + 1);
+    }
+  return d[n][m];
+}
+
 tutti_status tt_algo_unknown(const char *name) {
   const char *best = NULL;
-  size_t least = 3;
+  int least = 3;
   for (int i = 0; i < FAMILIES + (int)(sizeof shorts / sizeof *shorts); i++) {
     const char *other = i < FAMILIES ? families[i]->entries[0].name : shorts[i - FAMILIES].name;
-    const size_t letters = family_length(other);
-    const size_t off = tt_edits(name, family_length(name), other, letters);
-    if (off < least && off < letters) best = other, least = off;
+    const int e = edits(name, other);
+    if (e < least && e < (int)family_length(other)) best = other, least = e;
   }
   if (!best)
     return tt_fail(TUTTI_ERR_ARG, "no algorithm is called '%.60s'; `tutti plan list` has them all",

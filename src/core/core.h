@@ -199,11 +199,8 @@ static inline uint64_t tt_mix_text(uint64_t h, const char *text) {
 }
 /* Compares by a uint64_t at the beginning, for qsort and bsearch (syntax.c). */
 int tt_by_first_u64(const void *a, const void *b);
-/* How many letters must be changed, added, left out, or swapped with a neighbour, to make the n letters of a name the m
- * letters of another. Only the first 40 letters of each count (syntax.c). */
-size_t tt_edits(const char *a, size_t n, const char *b, size_t m);
 /* Greatest common divisor of two positive numbers; gcd(a, 0) is a. */
-static inline int64_t tt_gcd(int64_t a, int64_t b) {
+static inline int tt_gcd(int a, int b) {
   return b ? tt_gcd(b, a % b) : a;
 }
 

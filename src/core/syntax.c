@@ -1,4 +1,4 @@
-/* syntax.c - what readers of texts share: sizes with units, and where a text is wrong, and what was probably meant.
+/* syntax.c - what readers of texts share: sizes with units, and where a text is wrong.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -53,20 +53,4 @@ const char *tt_size_read(const char *text, uint64_t *bytes) {
 int tt_by_first_u64(const void *a, const void *b) {
   const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
   return (x > y) - (x < y);
-}
-
-size_t tt_edits(const char *a, size_t n, const char *b, size_t m) {
-  enum { LETTERS = 40 };
-  size_t d[LETTERS + 1][LETTERS + 1];
-  n = tt_min(n, LETTERS);
-  m = tt_min(m, LETTERS);
-  for (size_t i = 0; i <= n; i++)
-    for (size_t j = 0; j <= m; j++) {
-      d[i][j] = i ? j ? d[i - 1][j - 1] + (a[i - 1] != b[j - 1]) : i : j;
-      if (!i || !j) continue;
-      d[i][j] = tt_min(d[i][j], tt_min(d[i - 1][j], d[i][j - 1]) + 1);
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-        d[i][j] = tt_min(d[i][j], d[i - 2][j - 2] + 1);
-    }
-  return d[n][m];
 }

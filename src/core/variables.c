@@ -28,7 +28,7 @@ static const struct {
 #define TT_HIDDEN(name, example, meaning) {"TUTTI_" #name, hidden, example, meaning},
 #include "variables.def"
 };
-enum { VARIABLES = sizeof variables / sizeof *variables };
+enum { VARIABLES = sizeof variables / sizeof *variables, LONGEST = 40 };
 
 const char *tutti_variable(int i, const char **group, const char **example, const char **meaning) {
   if (i < 0 || i >= VARIABLES) return NULL;
@@ -38,13 +38,31 @@ const char *tutti_variable(int i, const char **group, const char **example, cons
   return variables[i].name;
 }
 
+/* How many letters must be changed, added or left out to make n letters of a name the name b. */
+static size_t edits(const char *a, size_t n, const char *b) {
+  size_t row[LONGEST + 1];
+  const size_t m = strlen(b);
+  if (n > LONGEST || m > LONGEST) return LONGEST;
+  for (size_t j = 0; j <= m; j++) row[j] = j;
+  for (size_t i = 1; i <= n; i++) {
+    size_t before = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= m; j++) {
+      const size_t changed = before + (a[i - 1] != b[j - 1]);
+      before = row[j];
+      row[j] = tt_min(changed, tt_min(row[j], row[j - 1]) + 1);
+    }
+  }
+  return row[m];
+}
+
 /* The nearest name that a user may set; NULL: all are too different. Sets *known if `name` is a variable itself. */
 static const char *nearest_variable(const char *name, size_t n, bool *known) {
   const char *best = NULL;
   size_t least = (n - 6) / 3 + 1; /* more than a third of the letters off is another word */
   *known = false;
   for (int i = 0; i < VARIABLES && !*known; i++) {
-    const size_t off = tt_edits(name, n, variables[i].name, strlen(variables[i].name));
+    const size_t off = edits(name, n, variables[i].name);
     *known = off == 0;
     if (off >= least || variables[i].group == hidden) continue;
     least = off;

@@ -71,7 +71,7 @@ static void write_piece(tracker *t, uint32_t step, uint32_t buf, uint32_t piece)
 
 /* ---- pieces ---- */
 
-int tt_by_number(const void *a, const void *b) {
+static int compare_uint32(const void *a, const void *b) {
   uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
   return (x > y) - (x < y);
 }
@@ -129,7 +129,7 @@ static void prune(tracker *t, uint32_t step, const uint32_t *after_at) {
   const uint32_t n = t->length - t->from;
   if (n < 2) return;
   uint32_t *list = t->after + t->from, kept = 0;
-  qsort(list, n, sizeof *list, tt_by_number);
+  qsort(list, n, sizeof *list, compare_uint32);
   for (uint32_t j = 0; j < n; j++)
     for (uint32_t k = after_at[list[j]]; k < after_at[list[j] + 1]; k++)
       t->implied[t->after[k]] = step;

@@ -67,16 +67,30 @@ static uint64_t find_extents(const tt_sched *s, uint32_t buf, extents *x) {
   return pieces;
 }
 
+static uint64_t gcd(uint64_t a, uint64_t b) {
+  while (b) {
+    const uint64_t rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a;
+}
+
 /* After how many blocks all is repeated that repeats throughout a section; at most its length. */
 static uint32_t period_within(const extents *x, uint32_t lo, uint32_t hi) {
   uint64_t all = 1;
   for (uint32_t i = 0; i < x->n; i++) {
     const extent *e = &x->at[i];
     if (e->lo > lo || e->hi < hi) continue;
-    all *= e->period / (uint64_t)tt_gcd((int64_t)all, e->period);
+    all = all / gcd(all, e->period) * e->period;
     if (all > hi - lo) return hi - lo;
   }
   return (uint32_t)all;
+}
+
+static int compare(const void *a, const void *b) {
+  const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+  return (x > y) - (x < y);
 }
 
 tutti_status tt_order_sample(const tt_sched *s, uint32_t buf, tt_sample *sample) {
@@ -91,7 +105,7 @@ tutti_status tt_order_sample(const tt_sched *s, uint32_t buf, tt_sample *sample)
   uint32_t *cut = malloc(2 * x.n * sizeof *cut);
   sample->window = malloc(2 * x.n * sizeof *sample->window);
   for (uint32_t i = 0; cut && i < x.n; i++) cut[2 * i] = x.at[i].lo, cut[2 * i + 1] = x.at[i].hi;
-  if (cut) qsort(cut, 2 * x.n, sizeof *cut, tt_by_number);
+  if (cut) qsort(cut, 2 * x.n, sizeof *cut, compare);
   for (uint32_t i = 0; cut && sample->window && i + 1 < 2 * x.n; i++) {
     const uint32_t n = cut[i] < cut[i + 1] ? period_within(&x, cut[i], cut[i + 1]) : 0;
     if (n) sample->window[sample->n++] = (tt_window){cut[i], cut[i] + n};

@@ -15,9 +15,6 @@ typedef struct tt_sample {
   uint32_t n;
 } tt_sample;
 
-/* Compares two uint32_t, for qsort. */
-int tt_by_number(const void *a, const void *b);
-
 /* Finds the windows of a buffer; the caller frees `window`. TUTTI_ERR_MEMORY. */
 tutti_status tt_order_sample(const tt_sched *s, uint32_t buf, tt_sample *sample);
 /* Visits the runs of neighbours of a span that repeats, within the windows. False: the sample has no windows, or the

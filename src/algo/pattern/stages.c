@@ -94,13 +94,22 @@ static const char *name_stages(const tt_ask *ask, composition *c) {
   return NULL;
 }
 
+static uint64_t common_multiple(uint64_t a, uint64_t b) {
+  uint64_t x = a, y = b;
+  while (y) {
+    const uint64_t rest = x % y;
+    x = y, y = rest;
+  }
+  return a / x * b;
+}
+
 /* How finely the vector is cut, so that each stage's blocks are runs. */
 static const char *cut(composition *c) {
-  int64_t all = 1;
+  uint64_t all = 1;
   for (int i = 0; i < c->n && all <= MOST_BLOCKS; i++)
-    if (!c->of[i].scatters) all *= c->of[i].blocks / tt_gcd(all, c->of[i].blocks);
+    if (!c->of[i].scatters) all = common_multiple(all, c->of[i].blocks);
   for (int i = 0; i < c->n && all <= MOST_BLOCKS; i++) {
-    if (c->of[i].scatters) all *= c->of[i].size;
+    if (c->of[i].scatters) all *= (uint64_t)c->of[i].size;
     c->of[i].all = (uint32_t)all;
   }
   if (all > MOST_BLOCKS) return "its stages together cut the vector into too many blocks";
