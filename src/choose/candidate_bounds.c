@@ -1,30 +1,28 @@
-/* candidate_bounds.c - the least time that a candidate can take, before it is estimated.
+/* candidate_bounds.c - lower bounds for the time of a candidate, found without an estimate.
  *
- * Idea       The first bound of a plan is the minimum time of rank 0, or of some more ranks (bound.h). If its
- *            ranks differ and it may still be the cheapest, the longest chains of messages to two ranks and the
- *            link of a large domain give closer bounds.
- * Cost       the schedules of those ranks; they are kept for the estimate that may follow.
+ * Idea       The first bound of a plan is the minimum time of rank 0, or of a few more ranks (bound.h). If the plan's
+ *            ranks differ and it may still be the fastest, tighter bounds are computed from the longest chains of
+ *            messages to two ranks and from the link of a large domain.
+ * Cost       Builds the schedules of those ranks, which are kept for the estimate that may follow.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 
 #include "candidates.h"
 
-enum { MOST_SLICED = 64 }; /* messages of a rank */
+enum { MOST_SLICED = 64 }; /* messages per rank */
 enum {
-  MOST_ROUNDS =
-      1
-      << 10 /* of a plan whose schedule is built for its bound; more are too many for slices, too */
+  MOST_ROUNDS = 1 << 10 /* limit for building a schedule just for its bound */
 };
 enum { MOST_LOOKED_AT = 1 << 13 /* steps of a domain */ };
 
-/* ---- schedules: a closer bound and then the price need the same ---- */
+/* ---- schedules, shared by the closer bounds and the estimate ---- */
 
 void tt_candidates_forget(tt_candidates *list) {
   if (list->kept.all) tt_sched_free_all(list->kept.all, list->kept.ask.ranks);
   list->kept = (tt_kept){.all = NULL};
 }
 
-/* Those of the i-th plan that are built already. False: out of memory. */
+/* Makes list->kept hold the i-th plan's schedules, keeping those already built. Returns false if out of memory. */
 static bool keep_schedules(const tt_chooser *c, tt_candidates *list, int i) {
   if (list->kept.all && list->kept.i == i) return true;
   tt_candidates_forget(list);
@@ -42,8 +40,8 @@ static const tt_sched *schedule_of(void *context, int rank) {
 
 /* ---- bounds ---- */
 
-/* The number of ranks in a domain, and the level of that domain: the largest of an even tree that has no
- * more than `most` ranks, or a node of a torus. 0: no such domain of several ranks. */
+/* Finds the largest domain of an even tree that has at most `most` ranks, or the node of a torus. Returns its number of
+ * ranks and sets *level to its level. Returns 0 if no such domain has more than one rank. */
 static int ranks_of_domain(const tt_cost_model *model, int most, int *level) {
   const int last = model->levels - 1;
   int below = model->ranks;
@@ -56,7 +54,7 @@ static int ranks_of_domain(const tt_cost_model *model, int most, int *level) {
   return 0;
 }
 
-/* The link of the first domain of up to `most` ranks. */
+/* Adds the bound of the link of the first domain that has at most `most` ranks. */
 static void bound_domain(tt_kept *x, const tt_cost_model *model, int most, tt_bound *bound) {
   int level = 0;
   const int n = ranks_of_domain(model, most, &level);
@@ -65,7 +63,7 @@ static void bound_domain(tt_kept *x, const tt_cost_model *model, int most, tt_bo
   if (n) tt_bound_domain(bound, x->all, 0, n, model, level);
 }
 
-/* Ranks of hosts whose links differ. */
+/* Adds the bounds of one rank for each kind of host, if the hosts' links differ. */
 static void bound_hosts(tt_kept *x, const tt_cost_model *model, bool alike, tt_bound *bound) {
   int some[TT_NAMED_HOSTS];
   const int n = tt_hosts_some(model, some, TT_NAMED_HOSTS);
@@ -75,8 +73,8 @@ static void bound_hosts(tt_kept *x, const tt_cost_model *model, bool alike, tt_b
   }
 }
 
-/* The first bound of a plan whose ranks differ: the last rank and a small domain. The domain is left
- * out for a plan of many steps, where the bounds of ports suffice. */
+/* Adds the first bound of a plan whose ranks differ, from the last rank and a small domain. For a plan of many steps the
+ * domain is left out, because the bounds of the ports suffice. */
 static void bound_some(tt_kept *x, const tt_cost_model *model, tt_bound *bound) {
   const int ranks = x->ask.ranks;
   const size_t most = tt_max(4, (size_t)ranks / 8);
@@ -104,7 +102,7 @@ static void bound_wide(tt_kept *x, const tt_cost_model *model, tt_bound *bound) 
 
 typedef void bound_fn(tt_kept *x, const tt_cost_model *model, tt_bound *bound);
 
-/* Finds a bound of the i-th, once. False: out of memory. */
+/* Computes a bound of the i-th candidate, unless it has been found before. Returns false if out of memory. */
 static bool find_bound(tt_chooser *c, tt_candidates *list, int i, bound_fn *by, bool *found,
                        tt_bound *bound) {
   if (*found) return true;
@@ -114,8 +112,8 @@ static bool find_bound(tt_chooser *c, tt_candidates *list, int i, bound_fn *by, 
   return *found = !list->kept.starved;
 }
 
-/* Could the links of large domains take that long? If each rank sends a vector through one in every
- * round of a short plan. */
+/* Returns true if the links of large domains could take longer than `most`, assuming that every rank sends a whole vector
+ * through one in each round of a short plan. */
 static bool links_matter(const tt_cost_model *model, double bytes, double most) {
   int level = 0;
   const int n = ranks_of_domain(model, model->ranks / 2, &level);
@@ -127,7 +125,7 @@ bool tt_candidates_may(tt_chooser *c, tt_candidates *list, int i, double bytes, 
   tt_candidate *x = &list->at[i];
   *may = true;
   if (c->unbound || !x->differ || x->priced || (x->dear && !list->all)) return true;
-  tt_chooser_weigh(c, list->weight); /* a bound is found once, whatever was priced last */
+  tt_chooser_weigh(c, list->weight); /* a bound is found only once */
   bool ok = true;
   for (int k = 0; k < 2 && *may; k++) {
     ok = find_bound(c, list, i, k ? bound_middle : bound_last, &x->chained[k], &x->chain[k]);
@@ -142,9 +140,9 @@ bool tt_candidates_may(tt_chooser *c, tt_candidates *list, int i, double bytes, 
   return ok;
 }
 
-/* Do slices help a plan whose ranks are symmetric? They do if links of several levels, or the processor
- * and a link, can be busy simultaneously, and messages are few, because slices multiply them. With many ranks
- * fewer plans are estimated, so they may have more messages. */
+/* Returns true if slices may help a plan whose ranks are symmetric. They help if the links of several levels, or the
+ * processor and a link, can be busy simultaneously. The plan must also have few messages, because slices multiply them.
+ * With many ranks fewer plans are estimated, so each may have more messages. */
 static bool slices_help(const tt_chooser *c, const tt_sched *s) {
   int messages = 0;
   if (tt_links_fill_themselves(&c->model) || tt_placement_unknown(&c->model) ||
@@ -154,7 +152,7 @@ static bool slices_help(const tt_chooser *c, const tt_sched *s) {
   return messages <= (s->ranks > TT_MOST_PLAYED ? 2 * MOST_SLICED : MOST_SLICED);
 }
 
-/* The same of a plan over uneven levels, on many ranks. */
+/* As above, for a plan over uneven levels on many ranks; also bounds it. */
 static tutti_status look_at_even(const tt_pricing *p, tt_candidate *x, bool *sliced) {
   tt_sched *own = NULL, *even = NULL;
   tt_cost_model model;
@@ -167,7 +165,8 @@ static tutti_status look_at_even(const tt_pricing *p, tt_candidate *x, bool *sli
   return status;
 }
 
-/* Do the built ranks send more than twice the messages that are simulated, so that the others need not be built? */
+/* Returns true if the schedules built so far send more than twice the messages that can be simulated. The other schedules
+ * then need not be built. */
 static bool sends_too_much(const tt_kept *x) {
   double sends = 0, built = 0;
   for (int r = 0; r < x->ask.ranks; r++) {
@@ -178,7 +177,7 @@ static bool sends_too_much(const tt_kept *x) {
   return built > 0 && sends / built * x->ask.ranks > 2.0 * TT_MOST_MESSAGES;
 }
 
-/* Bounds a plan by the schedules of rank 0 and, if its ranks differ, of some others. */
+/* Bounds a plan by the schedule of rank 0 and, if its ranks differ, by those of a few others. */
 static tutti_status look_at_some(tt_chooser *c, tt_candidates *list, int i, bool alike,
                                  bool *sliced) {
   tt_candidate *x = &list->at[i];
@@ -199,7 +198,7 @@ static tutti_status look_at_some(tt_chooser *c, tt_candidates *list, int i, bool
   return status;
 }
 
-/* Finds what can be known about the i-th plan without an estimate. */
+/* Bounds the i-th plan and finds its other properties without an estimate. */
 tutti_status tt_candidates_look_at(tt_chooser *c, tt_candidates *list, int i, bool *sliced) {
   tt_candidate *x = &list->at[i];
   const tt_pricing p = tt_pricing_of(c, x->plan, list->coll, 0);

@@ -1,4 +1,4 @@
-/* candidates.c - lists the plans that may be fastest, and prices those that a choice asks for.
+/* candidates.c - lists the plans that may be fastest, and estimates those that a choice needs.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "candidates.h"
 
@@ -9,22 +9,22 @@
 
 static const int slicings[] = {2, 4, 6};
 
-/* ---- prices ---- */
+/* ---- estimates ---- */
 
-/* *size: as in tt_pricer. */
+/* *size has the meaning of `size` in tt_pricer. */
 static tutti_status simulate(const tt_pricing *p, const tt_pricer *by, uint64_t *size,
                              tt_curve *curve) {
   tt_sim *sim;
   tutti_status status = tt_pricing_sim(p, by, size, &sim);
   if (status) return status;
   p->c->effort.messages += tt_sim_messages(sim);
-  /* all that is built can run, so only memory can lack */
+  /* Every schedule that was built can run, so the only possible error is lack of memory. */
   if (!tt_price_curve(sim, curve)) status = TUTTI_ERR_MEMORY;
   tt_sim_free(sim);
   return status;
 }
 
-/* From a size on the curve is that of longer vectors. */
+/* Replaces the curve at sizes of `from` bytes and more by the curve for longer vectors. */
 static void go_on_with(tt_curve *curve, double from, const tt_curve *longer) {
   tt_curve all = *curve;
   all.n = 0;
@@ -37,7 +37,7 @@ static void go_on_with(tt_curve *curve, double from, const tt_curve *longer) {
   *curve = all;
 }
 
-/* The curve of simulations, of short vectors and of longer ones. */
+/* Simulates short vectors, then longer ones if they need another simulation, and joins the two curves. */
 static tutti_status simulate_all_sizes(const tt_pricing *p, const tt_pricer *by, tt_curve *curve) {
   uint64_t size = 0;
   tt_curve longer;
@@ -89,7 +89,7 @@ bool tt_candidates_settle(tt_chooser *c, tt_candidates *list) {
   return true;
 }
 
-/* ---- the order ---- */
+/* ---- order ---- */
 
 static int by_least(const void *a, const void *b) {
   const tt_turn *x = a, *y = b;
@@ -138,15 +138,15 @@ bool tt_candidates_add_slices(tt_candidates *list, const tt_plan_spec *plan, int
   return !tt_plan_spec_parse(plan->text, &same) && tt_candidates_add(list, same, slices);
 }
 
-/* Compositions are priced stage by stage, which shared memory does not allow: there they run if they are
- * named. Where they are found by the prices of stages, those that algorithms propose are not needed, unless the links
- * of hosts differ, which those prices leave out. */
+/* Compositions are estimated stage by stage, which is not possible in shared memory. There they run only if the user names
+ * them. If compositions are found from the estimates of stages, those that algorithms propose are not needed, unless the
+ * links of hosts differ, which the estimates of stages ignore. */
 static bool left_out(const tt_chooser *c, tutti_coll coll, const tt_plan_spec *plan) {
   return !c->setting.only && tt_is_composition(plan) && !c->model.hosts &&
          (c->setting.ranks_per_core > 0 || tt_compositions_apply(c, coll));
 }
 
-/* Adds a plan, whose owner is then the list, and the same in slices where they may help. */
+/* Adds a plan, which the list then owns, and sliced variants if slices may help. */
 static bool add_sliced(tt_chooser *c, tutti_coll coll, tt_candidates *list, tt_plan_spec *plan) {
   bool sliced;
   if (left_out(c, coll, plan)) {
@@ -157,7 +157,7 @@ static bool add_sliced(tt_chooser *c, tutti_coll coll, tt_candidates *list, tt_p
   const tutti_status status = tt_candidates_look_at(c, list, list->n - 1, &sliced);
   tt_candidate *x = &list->at[list->n - 1];
   if (status == TUTTI_ERR_MEMORY) return false;
-  x->priced = status; /* it is not possible */
+  x->priced = status; /* the plan is not possible */
   const tt_bound bound = x->bound;
   for (size_t k = 0; sliced && k < sizeof slicings / sizeof *slicings; k++) {
     if (!tt_candidates_add_slices(list, plan, slicings[k])) return false;
@@ -166,7 +166,7 @@ static bool add_sliced(tt_chooser *c, tutti_coll coll, tt_candidates *list, tt_p
   return true;
 }
 
-/* Does the proposal belong to this list? */
+/* Returns true if the proposed plan belongs in this list. */
 typedef bool wanted_fn(const tt_chooser *c, tutti_coll coll, const tt_plan_spec *plan);
 
 static bool that_does(const tt_chooser *c, tutti_coll coll, const tt_plan_spec *plan) {
@@ -183,7 +183,7 @@ static bool over_levels(const tt_chooser *c, tutti_coll coll, const tt_plan_spec
   return tt_plan_spec_levels(plan) && that_does(c, coll, plan);
 }
 
-/* Adds what the families propose on these levels. */
+/* Adds the wanted plans that the families propose for these levels. */
 static bool add_proposals(tt_chooser *c, tutti_coll coll, tt_candidates *list, const char *levels,
                           wanted_fn *wanted) {
   tt_plan_walk at = {0};
@@ -202,7 +202,7 @@ static bool add_proposals(tt_chooser *c, tutti_coll coll, tt_candidates *list, c
   return ok;
 }
 
-/* Adds the plan of a text, which is freed. */
+/* Adds the plan named by a text, and frees the text. */
 static bool add_text(tt_chooser *c, tutti_coll coll, tt_candidates *list, tt_text *text) {
   tt_plan_spec *plan;
   const bool ok =
@@ -211,9 +211,9 @@ static bool add_text(tt_chooser *c, tutti_coll coll, tt_candidates *list, tt_tex
   return ok;
 }
 
-/* In shared memory a few plans over a single level each, too: messages cost the same at several
- * levels, or nearly, and leaders of larger domains are fewer. Such a pair of levels, of an even tree, is
- * the domains of one level and their ranks: "package:2 core:256". */
+/* In shared memory, also adds a few plans that use a single level each. Messages cost about the same at several levels
+ * there, and larger domains have fewer leaders. To express one level of an even tree, the plan gets a pair of levels,
+ * namely the domains of that level and the ranks in each: "package:2 core:256". */
 static bool add_pairs(tt_chooser *c, tutti_coll coll, tt_candidates *list) {
   const tt_setting *s = &c->setting;
   tt_tree tree;
@@ -230,7 +230,7 @@ static bool add_pairs(tt_chooser *c, tutti_coll coll, tt_candidates *list) {
   return ok;
 }
 
-/* Of nodes of several sizes. */
+/* Adds a plan that rounds twice, for nodes of different sizes. */
 static bool add_over_nodes(tt_chooser *c, tutti_coll coll, tt_candidates *list) {
   const int ranks = c->setting.ranks;
   tt_text name = {0};
@@ -238,7 +238,7 @@ static bool add_over_nodes(tt_chooser *c, tutti_coll coll, tt_candidates *list) 
   if (!node) return false;
   for (int r = 0, first = 0; r < ranks; r++) {
     if (r + 1 < ranks && node[r + 1] == node[r]) continue;
-    node[nodes++] = r + 1 - first; /* overwrites ranks that were read already */
+    node[nodes++] = r + 1 - first; /* overwrites only entries that have been read */
     first = r + 1;
   }
   if (nodes > 1) tt_rounding_twice_nodes_text(&name, node, nodes);
@@ -246,7 +246,7 @@ static bool add_over_nodes(tt_chooser *c, tutti_coll coll, tt_candidates *list) 
   return nodes < 2 || add_text(c, coll, list, &name);
 }
 
-/* For codes that round: plans that round twice between nodes. */
+/* With lossy compression, adds plans that round only twice between nodes. */
 static bool add_rounding_little(tt_chooser *c, tutti_coll coll, tt_candidates *list) {
   tt_text name = {0};
   tt_tree tree;
@@ -258,14 +258,14 @@ static bool add_rounding_little(tt_chooser *c, tutti_coll coll, tt_candidates *l
   return add_text(c, coll, list, &name);
 }
 
-/* The plan or family that alone is a candidate. */
+/* Adds the plan or family that is the only candidate. */
 static bool add_only(tt_chooser *c, tutti_coll coll, tt_candidates *list) {
   tt_text name = {0};
   tt_text_add(&name, "%s", c->setting.only->text);
   return add_text(c, coll, list, &name);
 }
 
-/* Lists all plans that are proposed; or those of one family; or one plan, proposed or not. */
+/* Lists all plans that families propose, those of a single family, or a single plan, whether proposed or not. */
 static bool list_all(tt_chooser *c, tutti_coll coll, tt_candidates *list) {
   const tt_setting *s = &c->setting;
   const char *levels = tt_has_helpers(s) ? s->data_levels : s->levels;
@@ -301,7 +301,7 @@ tt_candidates *tt_candidates_of(tt_chooser *c, tutti_coll coll, int weight) {
     tt_candidates_free(list);
     return NULL;
   }
-  if (list->n) make_room(list, list->n); /* it is kept */
+  if (list->n) make_room(list, list->n); /* the list stays, so spare capacity is returned */
   return c->of[coll][weight] = list;
 }
 

@@ -1,10 +1,10 @@
 /* candidates.h - the plans that may be fastest, and their predicted times.
  *
- * Idea       the algorithms propose names with parameters (tt_algo_next_plan); the number of slices is
- *            one more parameter, if slices can overlap. Each candidate starts with a lower bound of its time
- *            (bound.c), and is estimated when a choice reaches its bound.
- * Invariant  the candidates that a choice compares depend on the bounds and the estimates alone, not on earlier
- *            questions. Ranks that asked other questions in between therefore make the same choice.
+ * Idea       The algorithms propose plan names with parameters (tt_algo_next_plan). If slices can overlap, their number
+ *            is one more parameter. Each candidate starts with a lower bound of its time (bound.c) and is estimated
+ *            once the search reaches that bound.
+ * Invariant  The candidates that a choice compares depend only on the bounds and the estimates, not on earlier queries.
+ *            Ranks that made other queries in between therefore make the same choice.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_CANDIDATES_H
 #define TT_CANDIDATES_H
@@ -15,40 +15,41 @@
 #include "choose.h"
 #include "pricers.h"
 
-/* What the prover was asked about a plan, and its answers: one for every root, or a single one
- * without roots. */
+/* The needs that were checked for a plan, and the results. There is one finding for each root, or a single one for
+ * collectives without roots. */
 typedef struct tt_finding {
-  unsigned asked, met; /* of tt_need */
-  bool skipped;        /* the prover was not asked about some: it would take too long */
+  unsigned asked, met; /* sets of tt_need */
+  bool skipped;        /* some needs were not checked, because the prover would take too long */
 } tt_finding;
 
 typedef struct tt_candidate {
   tt_plan_spec *plan;
   int slices;
-  bool differ;              /* ranks differ, so the price needs the schedules of all */
-  bool chained[2], widened; /* the bounds of these names are known */
-  bool priced;              /* the next two fields are known */
-  bool possible;            /* it can do the collective on these ranks, and its price is known */
-  bool dear; /* priced only if nothing else is possible: all ranks' schedules are needed */
-  tt_bound bound, chain[2], wide; /* chains: to the last rank, to one in the middle */
+  bool differ;              /* ranks differ, so the estimate needs all schedules */
+  bool chained[2], widened; /* chain[0], chain[1] and wide have been computed */
+  bool priced;              /* `possible` and `curve` are valid */
+  bool possible;            /* supports the collective on these ranks and has an estimate */
+  bool dear; /* estimated only if no other plan is possible, because it needs all ranks'
+              * schedules */
+  tt_bound bound, chain[2], wide; /* chains: to the last rank, and to one in the middle */
   tt_curve curve;
   tt_finding *found;
 } tt_candidate;
 
-/* A curve may be lower than the simulated times by this much (curve.c). */
+/* A curve may fall below the simulated times by this factor (curve.c). */
 #define TT_CURVE_ACCURACY 0.94
 
-/* When a candidate's turn comes, and the least time that it can take at some size. */
+/* A candidate in the order of the search, with the lower bound of its time at the current size. */
 typedef struct tt_turn {
   double least;
   int i;
 } tt_turn;
 
-/* The schedules of some ranks of the i-th candidate, for its closer bounds and its price. */
+/* The schedules of some ranks of the i-th candidate, for its closer bounds and its estimate. */
 typedef struct tt_kept {
   int i;
   tt_ask ask;
-  tt_sched **all; /* one for each rank, or NULL; NULL: no schedules are kept */
+  tt_sched **all; /* one per rank, NULL where not yet built; NULL: no schedules are kept */
   bool starved;
 } tt_kept;
 
@@ -57,101 +58,102 @@ typedef struct tt_candidates {
   tt_candidate *at;
   tutti_coll coll;
   int weight;
-  bool settled;   /* one is possible, or `all` is set */
-  bool all;       /* dear candidates are priced too */
-  tt_turn *order; /* the least first, for `bytes`; NULL: not made yet */
+  bool settled;   /* a candidate is possible, or `all` is set */
+  bool all;       /* dear candidates are estimated as well */
+  tt_turn *order; /* sorted by lower bound at `bytes`; NULL until first needed */
   uint64_t bytes;
   tt_kept kept;
 } tt_candidates;
 
-/* May it be chosen, where its price is known? Dear ones may be priced already, for another choice. */
+/* Returns true if a candidate with an estimate may be chosen. Dear candidates may have an estimate from another choice. */
 static inline bool tt_candidate_counts(const tt_candidates *list, const tt_candidate *x) {
   return x->possible && (!x->dear || list->all);
 }
 
-/* Is x cheaper than y, another candidate? (choose.c) */
+/* Returns true if x is faster than y, which must be another candidate (choose.c). */
 bool tt_candidate_cheaper(const tt_candidate *x, const tt_candidate *y, double bytes);
 
-/* A stage of compositions, and its price as a part of the vector's size. */
+/* A stage of compositions, with its predicted time as a function of the size of the part that it works on. */
 typedef struct tt_stage_price {
   tt_level_stage stage;
-  tt_plan_spec *own; /* stage.plan */
+  tt_plan_spec *own; /* owns stage.plan */
   int weight;
   bool possible;
   tt_curve curve;
 } tt_stage_price;
 
-/* What the choices of a chooser have simulated: tests count it, because time depends on the load. */
+/* Counters of simulated work. Tests use them instead of time, because time depends on the load. */
 typedef struct tt_effort {
   int priced;        /* candidates */
   int stages;        /* stages of compositions */
-  uint64_t messages; /* in all simulations that were prepared for these */
+  uint64_t messages; /* in all simulations that were prepared for these estimates */
 } tt_effort;
 
 struct tt_chooser {
   tt_setting setting;
-  tt_cost_model model, loop, exported; /* of steps; of loops; of loops that copy nothing */
+  tt_cost_model model, loop, exported; /* for steps; for loops; for loops that copy nothing */
   tt_cost_model least;                 /* the minimum of these, for bounds */
-  bool levels;                         /* the profile has more than one */
-  bool unbound;                        /* for tests: prices all candidates */
+  bool levels;                         /* the profile has several levels */
+  bool unbound;                        /* for tests: ignores bounds and estimates all candidates */
   tt_candidates *of[TUTTI_COLL_COUNT][TT_WEIGHTS];
-  tt_stage_price *stage; /* those that were priced so far */
+  tt_stage_price *stage; /* the stages estimated so far */
   int stages;
   tt_effort effort;
-  tt_curve exported_curve[2]; /* one-shot that copies; two-shot that does not */
+  tt_curve exported_curve[2]; /* for one-shot with copies, and for two-shot without */
   bool exported_priced;
-  const tt_plan_spec *overridden; /* the plan that the following fields describe */
+  const tt_plan_spec *overridden; /* the plan that named_found describes */
   tt_finding *named_found[TUTTI_COLL_COUNT];
-  bool starved; /* out of memory: other ranks may have found more */
+  bool starved; /* out of memory, so other ranks may have found more */
   pthread_mutex_t lock;
-  bool shared;      /* the next two fields count, under the lock of tt_process.plans */
-  int users;        /* communicators */
-  tt_chooser *next; /* of those that are shared */
+  bool shared;      /* part of the list of shared choosers; the lock of tt_process.plans protects
+                     * the next two fields */
+  int users;        /* number of communicators */
+  tt_chooser *next; /* next in the list of shared choosers */
 };
 
-/* Forgets what was found about the plan that an override named (chooser.c). */
+/* Discards the findings about the plan that an override named (chooser.c). */
 void tt_forget_named(tt_chooser *c);
 
 /* ---- the list (candidates.c) ---- */
 
-/* All candidates of a collective for numbers of that weight; NULL: out of memory. The chooser owns
- * them. */
+/* Returns all candidates of a collective for numbers of that weight, or NULL if out of memory. The chooser owns them. */
 tt_candidates *tt_candidates_of(tt_chooser *c, tutti_coll coll, int weight);
 void tt_candidates_free(tt_candidates *list);
-/* Adds a plan, whose owner is then the list. False: out of memory, and it is freed. */
+/* Adds a plan, which the list then owns. If out of memory, frees the plan and returns false. */
 bool tt_candidates_add(tt_candidates *list, tt_plan_spec *plan, int slices);
-/* The same plan again, with that many slices. */
+/* Adds a copy of the plan with that many slices. */
 bool tt_candidates_add_slices(tt_candidates *list, const tt_plan_spec *plan, int slices);
-/* Estimates the i-th, unless it is dear or has an estimate. False: out of memory, and c->starved is set. */
+/* Estimates the i-th candidate, unless it is dear or has an estimate. If out of memory, sets c->starved and returns
+ * false. */
 bool tt_candidates_price(tt_chooser *c, tt_candidates *list, int i);
-/* If nothing is possible without the dear candidates, later estimates include them. False as above. */
+/* If no plan is possible without the dear candidates, includes them in later estimates. Returns false as above. */
 bool tt_candidates_settle(tt_chooser *c, tt_candidates *list);
-/* Orders the list for this size, by the bounds that are known from the start. False as above. */
+/* Sorts the list for this size by the bounds found when the candidates were added. Returns false as above. */
 bool tt_candidates_order(tt_chooser *c, tt_candidates *list, uint64_t bytes);
-/* Can the i-th candidate take `most` seconds or less? Closer bounds tell, if its ranks differ: the
- * schedules of some more ranks are built for them. False as above. */
+/* Sets *may if the i-th candidate may take `most` seconds or less. If its ranks differ, this builds the schedules of a few
+ * more ranks to compute closer bounds. Returns false as above. */
 bool tt_candidates_may(tt_chooser *c, tt_candidates *list, int i, double bytes, double most,
                        bool *may);
-/* Finds out what can be known about the i-th plan without its price. *sliced: slices may help it.
- * TUTTI_ERR_MEMORY; another error: it cannot be built. */
+/* Bounds the i-th plan and finds its other properties without an estimate. Sets *sliced if slices may help it. Returns
+ * TUTTI_ERR_MEMORY if out of memory, or another error if the plan cannot be built. */
 tutti_status tt_candidates_look_at(tt_chooser *c, tt_candidates *list, int i, bool *sliced);
-/* Frees the schedules that were kept. */
+/* Frees the schedules in list->kept. */
 void tt_candidates_forget(tt_candidates *list);
-/* From now on simulations are for numbers of that weight. */
+/* Makes later simulations use the cost of adding numbers of that weight. */
 void tt_chooser_weigh(tt_chooser *c, int weight);
 
 /* ---- stages (stage_prices.c) ---- */
 
-/* Finds the price of a stage among c->stage, or makes it; model: that of its level. *found: -1 if it cannot
- * be built. TUTTI_ERR_MEMORY. */
+/* Finds the estimate of a stage in c->stage, or adds it, using `model`, the cost model of the stage's level. Sets *found to
+ * its index, or to -1 if the stage cannot be built. May return TUTTI_ERR_MEMORY. */
 tutti_status tt_stage_find(tt_chooser *c, const tt_level_stage *stage, int weight,
                            const tt_cost_model *model, int *found);
 
-/* ---- proposals by the levels (compositions.c) ---- */
+/* ---- compositions over the levels (compositions.c) ---- */
 
-/* Are compositions found by the prices of their stages? Else the algorithms propose some. */
+/* Returns true if compositions are found from the estimates of their stages. Otherwise the algorithms propose some. */
 bool tt_compositions_apply(const tt_chooser *c, tutti_coll coll);
-/* Adds those that may be cheapest. False: out of memory. */
+/* Adds the compositions that may be fastest. Returns false if out of memory. */
 bool tt_compositions_list(tt_chooser *c, tt_candidates *list);
 
 #endif

@@ -1,5 +1,4 @@
-/* choose.c - picks a plan: the one that wisdom names; else the fastest candidate, or the next
- * one if the prover finds that it does not meet the needs of the op.
+/* choose.c - picks a plan: the one that wisdom names, or else the fastest candidate that the prover accepts for the op.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "choose.h"
 
@@ -36,9 +35,9 @@ double tt_work_of(tt_sched *const *all, int ranks) {
   return work;
 }
 
-/* Reduces *met to those needs that these schedules meet. If every block is summed in one place, the
- * bits are the same everywhere; that check is fast, so it comes first. It assumes correct schedules,
- * which is proven before they run (proven.c). */
+/* Reduces *met to the needs that these schedules meet. If every block is summed on a single rank, all ranks get the same
+ * bits. That check is fast, so it is done first. It assumes correct schedules, which are proven before they run
+ * (proven.c). */
 static tutti_status met_by(tt_sched *const *all, int ranks, double most, unsigned *met,
                            bool *skipped) {
   if (*met == TT_NEED_SAME && tt_summed_once(all, ranks)) return TUTTI_OK;
@@ -50,19 +49,19 @@ static tutti_status met_by(tt_sched *const *all, int ranks, double most, unsigne
   return status;
 }
 
-/* A plan that cannot be built meets no need; only a lack of memory is an error. */
+/* Turns all errors except a lack of memory into success, because a plan that cannot be built merely meets no need. */
 static tutti_status unless_starved(tutti_status status) {
   return status == TUTTI_ERR_MEMORY ? status : TUTTI_OK;
 }
 
-/* The form of a plan on many ranks, if `make prove` has proven it (proven.c). With that no rank has to
- * build the schedules of all. */
+/* Finds the form of a plan on many ranks, if `make prove` has proven it (proven.c). No rank then has to build the schedules
+ * of all ranks. */
 static bool form_of(const tt_ask *ask, tt_form *form) {
   return ask->ranks > TT_PROVEN_RANKS && tt_form_of(ask->plan, ask->coll, form);
 }
 
-/* A plan of a form whose ranks differed in a proof is taken to differ, unless somebody named it. Its words
- * say that the prover was not asked where that would have taken too long. */
+/* If ranks differed in some proof of a plan's form, the plan is assumed to group operands differently, unless the user
+ * named it. *skipped is set if the prover was not asked because it would have taken too long. */
 static tutti_status form_differs(const tt_ask *asked, unsigned needs, double most, unsigned *met,
                                  bool *skipped) {
   tt_sched *mine = NULL;
@@ -102,7 +101,7 @@ tutti_status tt_meets(const tt_ask *asked, unsigned needs, double most, unsigned
   return unless_starved(status);
 }
 
-/* Does this plan form each sum in one step? Ranks that take the same steps are asked as one. */
+/* Sets *is if this plan forms each sum in one step. If the ranks are symmetric, checks only one of them. */
 static tutti_status sums_at_once(const tt_chooser *c, tt_ask ask, bool *is, bool *skipped) {
   const bool alike = tt_algo_uniform(&ask, c->levels ? &c->model.tree : NULL);
   tutti_status status = TUTTI_OK;
@@ -150,15 +149,15 @@ static tutti_status rounds_little(const tt_chooser *c, const tt_ask *ask, unsign
   return unless_starved(status);
 }
 
-/* What a plan lacks: needs that it does not meet; or, where the prover was not asked, may not. */
+/* The needs that a plan does not meet. If `skipped` is set, the plan may meet them, but the prover was not asked. */
 typedef struct lack {
   unsigned needs;
   bool skipped;
 } lack;
 
-/* Each question is asked once, because the prover needs all ranks' schedules and follows up to
- * `most` blocks; and each is asked separately, so that the answer does not depend on other questions.
- * Without memory for an answer, the plan lacks everything, and c->starved is set. */
+/* Finds the needs of p that the plan does not meet. Each need is checked once, because the prover needs the schedules of
+ * all ranks and follows up to `most` blocks. Each is checked separately, so that the result does not depend on other
+ * queries. If out of memory, sets c->starved and reports all needs as unmet. */
 static lack lacking(tt_chooser *c, tt_finding **found, const tt_plan_spec *plan,
                     const tt_problem *p, double most) {
   const bool rooted = tt_coll_rooted(p->coll);
@@ -194,7 +193,7 @@ static lack lacking(tt_chooser *c, tt_finding **found, const tt_plan_spec *plan,
 
 /* ---- overrides ---- */
 
-/* Builds the schedules of these ranks, to see whether that is possible. */
+/* Builds the schedules of these ranks, to check that this is possible. */
 static tutti_status try_to_build(tt_ask ask, int ranks) {
   tutti_status status = TUTTI_OK;
   for (ask.rank = 0; ask.rank < ranks && !status; ask.rank++) {
@@ -205,7 +204,8 @@ static tutti_status try_to_build(tt_ask ask, int ranks) {
   return status;
 }
 
-/* Some ranks may be unable to build a composition that rank 0 can build, so all are tried, once. */
+/* Checks whether the plan that an override names can run, and writes the reason to `refusal` if it cannot. Some ranks may
+ * be unable to build a composition that rank 0 can build, so the first check builds all schedules. */
 static bool try_override(tt_chooser *c, const tt_problem *p, const tt_plan_spec *plan,
                          char refusal[TT_REFUSAL]) {
   const char *name = plan->text;
@@ -249,14 +249,14 @@ static bool try_override(tt_chooser *c, const tt_problem *p, const tt_plan_spec 
 
 /* ---- choosing ---- */
 
-/* The ranks that one receives from, if that many bytes slow its link by incast. */
+/* Returns the number of ranks that a rank receives from, if that many bytes cause incast on its link. */
 static int incast_senders(const tt_curve *c, double bytes) {
   return c->incast_threshold > 0 && bytes > c->incast_threshold ? c->senders : 0;
 }
 
-/* If the times agree to seven digits (both saturate a link), the plan with fewer senders in an incast is cheaper,
- * because a rank that runs ahead puts two messages on one link and leaves another idle. Then the plan with
- * fewer messages is; then the one listed first. Each criterion is a property of one plan, so the order is total. */
+/* If the times agree to seven digits (both plans saturate a link), the plan with fewer senders in an incast is considered
+ * faster, because a rank that runs ahead puts two messages on one link and leaves another idle. The next criteria are fewer
+ * messages, then the earlier position in the list. Each criterion is a property of one plan, so the order is total. */
 bool tt_candidate_cheaper(const tt_candidate *x, const tt_candidate *y, double bytes) {
   const float a = (float)tt_curve_at(&x->curve, bytes), b = (float)tt_curve_at(&y->curve, bytes);
   const int mine = incast_senders(&x->curve, bytes), other = incast_senders(&y->curve, bytes);
@@ -266,8 +266,8 @@ bool tt_candidate_cheaper(const tt_candidate *x, const tt_candidate *y, double b
   return x->curve.messages != y->curve.messages ? x->curve.messages < y->curve.messages : x < y;
 }
 
-/* The cheapest candidate after `passed` (NULL: of all), among those whose bounds are not above its
- * price; NULL: none, or out of memory, and c->starved is set. */
+/* Returns the fastest candidate that follows `passed` (NULL: of all). Candidates whose lower bound exceeds the best
+ * estimate are skipped. Returns NULL if no candidate is left, or if out of memory, after setting c->starved. */
 static tt_candidate *cheapest_priced(tt_chooser *c, tt_candidates *list, const tt_problem *p,
                                      const tt_override *override, const tt_candidate *passed) {
   const double bytes = (double)p->bytes;
@@ -291,7 +291,7 @@ static tt_candidate *cheapest_priced(tt_chooser *c, tt_candidates *list, const t
   return best;
 }
 
-/* The same; if nothing is possible otherwise, dear candidates are priced too. */
+/* As above. If no plan is possible otherwise, the dear candidates are estimated as well. */
 static tt_candidate *cheapest(tt_chooser *c, tt_candidates *list, const tt_problem *p,
                               const tt_override *override, const tt_candidate *passed) {
   tt_candidate *best = cheapest_priced(c, list, p, override, passed);
@@ -299,7 +299,8 @@ static tt_candidate *cheapest(tt_chooser *c, tt_candidates *list, const tt_probl
   return cheapest_priced(c, list, p, override, passed);
 }
 
-/* The cheapest that meets all needs; NULL: none, or out of memory, and c->starved is set. */
+/* Returns the fastest candidate that meets all needs. Returns NULL if no candidate does, or if out of memory, after setting
+ * c->starved. */
 static const tt_candidate *cheapest_that_meets(tt_chooser *c, tt_candidates *list,
                                                const tt_problem *p, const tt_override *override) {
   tt_candidate *x = NULL;
@@ -308,7 +309,7 @@ static const tt_candidate *cheapest_that_meets(tt_chooser *c, tt_candidates *lis
   return NULL;
 }
 
-/* Tries the plan that wisdom names; false: it names none, or that plan must not run. */
+/* Tries the plan that wisdom names. Returns false if wisdom names none, or if that plan must not run. */
 static bool try_wisdom(tt_chooser *c, tt_candidates *list, const tt_problem *p,
                        const tt_override *override, tt_choice *choice) {
   const tt_wisdom_entry *wisdom = p->wisdom ? tt_wisdom_find(p->wisdom, &p->key, p->bytes) : NULL;
@@ -340,7 +341,7 @@ double tt_seconds_of(tt_chooser *c, tutti_coll coll, uint64_t bytes) {
 }
 
 double tt_seconds_to_pack(const tt_chooser *c) {
-  return 4 * c->model.shm.copy; /* read and written, twice */
+  return 4 * c->model.shm.copy; /* each byte is read and written twice */
 }
 
 static tutti_status starved(void) {
@@ -418,7 +419,7 @@ tutti_status tt_two_shot_if_exported(tt_chooser *c, const tt_plan_spec *one_shot
   return status;
 }
 
-/* ---- quotes ---- */
+/* ---- predicted times ---- */
 
 static double price_of(tt_chooser *c, const tt_problem *p, const tt_plan_spec *plan, int slices) {
   tt_candidates *list = tt_candidates_of(c, p->coll, p->weight);

@@ -1,7 +1,9 @@
-/* chooser.c - makes choosers: their cost models from the figures and the levels of a machine; and lets communicators share them.
+/* chooser.c - makes choosers, with their cost models from the profile and the levels of a machine, and lets
+ * communicators share them.
  *
- * Cost       The first choice of a collective takes a millisecond or more. A program that makes many communicators pays it once.
- * Invariant  A chooser's answers depend on its setting alone, so sharing changes no choice.
+ * Cost       The first choice of a collective takes a millisecond or more. A program that makes many communicators pays
+ *            this only once.
+ * Invariant  A chooser's answers depend only on its setting, so sharing it changes no choice.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -10,18 +12,19 @@
 #include "host_links.h"
 #include "process.h"
 
-enum { KEPT = 16 }; /* choosers that no communicator uses */
+enum { KEPT = 16 }; /* number of choosers kept without users */
 
 static double smaller(double a, double b) {
   return a < b ? a : b;
 }
 
-/* What a byte costs where it costs less. */
+/* Returns the cost of copying a byte at the cheaper of the two rates, from the cache or from memory. */
 static double least_copy(const tt_shm_costs *shm) {
   return shm->copy * (shm->cache > 0 ? smaller(shm->far_ratio, 1) : 1);
 }
 
-/* In shared memory no step and no loop costs less. A loop may read data where it is, so nothing is charged for sending a byte. */
+/* Returns a model that is a lower bound of both models in shared memory. A loop may read data without copying it, so
+ * sending a byte is free. */
 static tt_cost_model least_of(const tt_cost_model *steps, const tt_cost_model *loops) {
   const tt_shm_costs *x = &steps->shm, *y = &loops->shm;
   const double saved = x->saved_per_input > y->saved_per_input ? x->saved_per_input : y->saved_per_input;
@@ -74,7 +77,7 @@ tutti_status tt_chooser_new(const tt_setting *setting, tt_chooser **chooser) {
   if (!c)
     return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the choice among plans of %d ranks",
                    setting->ranks);
-  memcpy(&c->setting, setting, sizeof *setting); /* with its padding, which tt_chooser_share compares */
+  memcpy(&c->setting, setting, sizeof *setting); /* includes padding, for tt_chooser_share */
   tutti_status status = pthread_mutex_init(&c->lock, NULL) ? TUTTI_ERR_MEMORY : set_models(c);
   if (status)
     free(c);
@@ -101,7 +104,7 @@ static void end_chooser(tt_chooser *c) {
   free(c);
 }
 
-/* Removes the one that has been unused longest, if more than KEPT are. */
+/* Removes the chooser that has been unused the longest, if there are more than KEPT without users. */
 static tt_chooser *remove_oldest(tt_chooser **list) {
   tt_chooser **last = NULL, *oldest = NULL;
   int unused = 0;
@@ -116,7 +119,7 @@ static tt_chooser *remove_oldest(tt_chooser **list) {
   return oldest;
 }
 
-/* Moves the chooser to the head of the list, or adds it there. */
+/* Moves a chooser to the head of the list, or inserts it there. */
 static void put_first(tt_chooser **list, tt_chooser *c) {
   for (tt_chooser **at = list; *at; at = &(*at)->next)
     if (*at == c) {

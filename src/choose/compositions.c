@@ -1,14 +1,14 @@
-/* compositions.c - proposes an algorithm for each level of the machine, by the estimates of the stages.
+/* compositions.c - proposes an algorithm for each level of the machine, based on estimates of the stages.
  *
- * Idea       a composition's time is the sum over its levels, and the time of a level depends on the other
- *            levels only by the part of the vector that it works on. For each choice of levels that
- *            scatter, and each size, every level therefore takes its cheapest algorithm. Where one of them changes
- *            with the size, another composition is proposed.
- * Cost       an estimate for each algorithm on each level (stage_prices.c), then some thousand additions.
- * Invariant  at every power of two of bytes, no composition of the algorithms in the lists is cheaper than
- *            the best that is proposed. The same holds among compositions that keep operands in rank order.
- * Limit      with more than TT_PROVEN_RANKS ranks only those algorithms are in the lists whose
- *            compositions `make prove` has proven.
+ * Idea       The time of a composition is the sum of the times of its levels. The time of a level depends on the other
+ *            levels only through the part of the vector that it works on. Each level can therefore take its fastest
+ *            algorithm, given the set of levels that scatter and the size. Whenever that algorithm changes with the
+ *            size, another composition is proposed.
+ * Cost       One estimate for each algorithm on each level (stage_prices.c), then a few thousand additions.
+ * Invariant  At every size that is a power of two, no composition of the algorithms in the lists is faster than the
+ *            best one proposed. The same holds among compositions that keep operands in rank order.
+ * Limit      With more than TT_PROVEN_RANKS ranks, the lists contain only algorithms whose compositions `make prove`
+ *            has proven.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -23,13 +23,13 @@ enum {
   LEAST_SLICED = 1 << 18 /* bytes */
 };
 
-/* An algorithm on a level. */
+/* An algorithm on one level. */
 typedef struct option {
   tt_plan_spec *plan;
   bool scatters;
-  bool ordered; /* keeps the ranks' order */
-  bool banned;  /* for now: it cannot be built together with others */
-  int in, back; /* its prices, among the chooser's stages; back: -1 if it does not scatter */
+  bool ordered; /* keeps operands in rank order */
+  bool banned;  /* temporarily excluded, because it cannot be built together with others */
+  int in, back; /* indices of its estimates in the chooser's stages; back: -1 unless it scatters */
 } option;
 
 typedef struct level_options {
@@ -40,7 +40,7 @@ typedef struct level_options {
 typedef struct search {
   tt_chooser *c;
   tutti_coll coll;
-  int weight, levels; /* of more than one rank, outermost first */
+  int weight, levels; /* number of levels with more than one rank; outermost first */
   level_options of[MOST_LEVELS];
 } search;
 
@@ -51,14 +51,15 @@ static bool is_ordered(const tt_plan_spec *plan, tutti_coll coll) {
   return tt_form_of(plan, coll, &form) && form.order;
 }
 
-/* Finds the price of an algorithm on a level; *at: -1 if it has none. */
+/* Finds the estimate of an algorithm on a level, or sets *at to -1 if it has none. */
 static tutti_status find_price(const search *k, const level_options *m, const tt_plan_spec *plan,
                                tutti_coll coll, const tt_cost_model *model, int *at) {
   const tt_level_stage stage = {.plan = plan, .coll = coll, .ranks = m->size, .level = m->level};
   return tt_stage_find(k->c, &stage, k->weight, model, at);
 }
 
-/* Adds an algorithm, unless it rounds too much or has no price; *taken: it belongs to the level now. */
+/* Adds an algorithm to the level, unless it rounds too often or has no estimate. Sets *taken if the level now owns the
+ * plan. */
 static tutti_status add_option(const search *k, level_options *m, tt_plan_spec *plan,
                                const tt_cost_model *model, bool *taken) {
   option *x = &m->at[m->n];
@@ -78,7 +79,7 @@ static tutti_status add_option(const search *k, level_options *m, tt_plan_spec *
   return status;
 }
 
-/* where: as in tt_stage_next. */
+/* `where` has the same meaning as in tt_stage_next. */
 static tutti_status find_level_options(const search *k, level_options *m, unsigned where) {
   tt_cost_model model;
   tutti_status status = TUTTI_OK;
@@ -106,7 +107,7 @@ static tutti_status find_options(search *k) {
   return status;
 }
 
-/* ---- the cheapest ---- */
+/* ---- the fastest ---- */
 
 static double time_of(const search *k, const option *x, double bytes) {
   const tt_stage_price *stage = k->c->stage;
@@ -114,14 +115,15 @@ static double time_of(const search *k, const option *x, double bytes) {
   return x->back < 0 ? in : in + tt_curve_at(&stage[x->back].curve, bytes);
 }
 
-/* Which levels scatter (a bit each), and the option of each level. */
+/* The set of levels that scatter, one bit each, and the index of each level's option. */
 typedef struct pick {
   unsigned scatters;
   bool ordered;
   int of[MOST_LEVELS];
 } pick;
 
-/* The cheapest of those that scatter, or of the others; -1: none. */
+/* Returns the fastest option for a level that scatters or does not scatter, as p requires. Returns -1 if the level has no
+ * such option. */
 static int cheapest_option(const search *k, int level, const pick *p, double bytes) {
   const level_options *m = &k->of[level];
   int best = -1;
@@ -143,7 +145,7 @@ static bool pick_cheapest(const search *k, pick *p, double bytes) {
   return true;
 }
 
-/* A rank that is number d of its group on every level, or the last one there. */
+/* Returns the rank whose number in its group is d on every level, or the largest number where groups are smaller. */
 static int rank_of(const search *k, int d) {
   int rank = 0;
   for (int l = 0; l < k->levels; l++)
@@ -151,8 +153,9 @@ static int rank_of(const search *k, int d) {
   return rank;
 }
 
-/* Can all ranks build it, and may it run? A stage is refused by its rank's number in the group. On many
- * ranks all stages in the lists can be built, but not all may run on more than three levels. */
+/* Returns true if all ranks can build the composition and it may run. Whether a stage can be built depends on the rank's
+ * number in the group. On many ranks all stages in the lists can be built, but some compositions of more than three levels
+ * may not run. */
 static bool can_be_built(const search *k, const tt_plan_spec *plan) {
   const int ranks = k->c->setting.ranks;
   tt_ask ask = tt_ask_of(&k->c->setting, plan, k->coll, 0);
@@ -169,7 +172,7 @@ static bool can_be_built(const search *k, const tt_plan_spec *plan) {
   return true;
 }
 
-/* *plan: the composition, if it can be built, or NULL. False: out of memory. */
+/* Sets *plan to the composition, or to NULL if it cannot be built. Returns false if out of memory. */
 static bool plan_of(const search *k, const pick *p, tt_plan_spec **plan) {
   tt_text name = {0};
   tt_stages_text(&name, k->c->setting.levels);
@@ -189,8 +192,8 @@ static bool is_listed(const tt_candidates *list, int from, const tt_plan_spec *p
   return false;
 }
 
-/* Adds a composition, which is freed, unless it is listed; for long vectors in two slices, too, which one
- * rank's simulation can price. False: out of memory. */
+/* Adds a composition unless it is already listed, and frees `plan`. For long vectors also adds it with two slices, if
+ * simulating one rank suffices for the estimate. Returns false if out of memory. */
 static bool add_composition(const search *k, tt_candidates *list, int from, tt_plan_spec *plan,
                             double bytes) {
   const tt_ask ask = tt_ask_of(&k->c->setting, plan, k->coll, 0);
@@ -212,8 +215,8 @@ bool tt_compositions_apply(const tt_chooser *c, tutti_coll coll) {
          tt_cost_stage(&c->model, 0, c->model.tree.level[0].each, &stage);
 }
 
-/* Adds a pick; or, if `banned` is not 0, the cheapest picks without that number of its stages, for every choice of these.
- * Sets *any if a plan could be built. */
+/* Adds a pick. If `banned` is not 0, adds instead the fastest picks that avoid `banned` of its stages, for every such
+ * subset. Sets *any if a plan could be built. */
 static bool add_pick(search *k, tt_candidates *list, int from, const pick *p, double bytes,
                      int banned, bool *any) {
   bool ok = true;
@@ -234,7 +237,7 @@ static bool add_pick(search *k, tt_candidates *list, int from, const pick *p, do
   return ok;
 }
 
-/* Adds the cheapest at all sizes, of one set of levels that scatter. */
+/* For one set of levels that scatter, adds the fastest composition at each size. */
 static bool add_cheapest(search *k, tt_candidates *list, int from, pick p) {
   pick last = {.of = {-1}};
   for (int power = 0; power < POWERS; power++) {
@@ -259,7 +262,7 @@ bool tt_compositions_list(tt_chooser *c, tt_candidates *list) {
   }
   const int from = list->n;
   bool ok = !find_options(k);
-  for (unsigned set = 0; set < 1u << k->levels; set += 2) /* the outermost level does not scatter */
+  for (unsigned set = 0; set < 1u << k->levels; set += 2) /* the outermost level never scatters */
     for (int ordered = 0; ordered < 2 && ok; ordered++)
       ok = add_cheapest(k, list, from, (pick){.scatters = set, .ordered = ordered});
   for (int l = 0; l < k->levels; l++)

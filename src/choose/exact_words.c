@@ -1,4 +1,4 @@
-/* exact_words.c - what an exact sum costs: numbers are summed as words of integers (superacc.h).
+/* exact_words.c - the cost of exact sums, which add numbers as multi-word integers (superacc.h).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "choose.h"
 #include "superacc.h"
@@ -9,7 +9,7 @@ tutti_status tt_exact_ranks(const char *who, int ranks) {
                  TT_EXACT_RANKS);
 }
 
-/* Bytes of the words of one element. */
+/* Returns the size of the words of one element, in bytes. */
 static uint64_t bytes_of_words(tutti_type type, int ranks) {
   size_t each;
   const tutti_type real = tt_real_of(type, &each);
@@ -18,7 +18,7 @@ static uint64_t bytes_of_words(tutti_type type, int ranks) {
 
 void tt_exact_problem(tutti_type type, int ranks, tt_problem *p) {
   p->needs = 0;
-  p->weight = 0; /* adding integers */
+  p->weight = 0; /* the weight of integers */
   p->bytes = p->bytes / tutti_type_size(type) * bytes_of_words(type, ranks);
 }
 

@@ -1,10 +1,10 @@
-/* host_price.c - estimates of plans where the links of some hosts differ.
+/* host_price.c - estimates for hosts whose links differ.
  *
- * Idea       Symmetric ranks then finish at different times, so the estimate simulates all ranks. If these have too many
- *            messages, the estimate is the one without the parameters of hosts, but at least the time for
- *            which the ports, the processor or the link of a host that differs are busy (bound.h).
- * Cost       that of all ranks' schedules. A choice among seven hosts takes some 25 ms.
- * Limit      beyond that, hosts with fast links gain nothing, and waits for slow ones do not add up.
+ * Idea       Symmetric ranks then finish at different times, so the estimate simulates all ranks. If they have too many
+ *            messages, the estimate ignores the parameters of hosts. It is then raised to the time for which the ports,
+ *            the processor or the link of a host that differs are busy (bound.h).
+ * Cost       Builds all ranks' schedules. A choice among seven hosts takes about 25 ms.
+ * Limit      In that second case, fast links bring no gain, and delays by several slow links do not add up.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 
@@ -37,7 +37,7 @@ int tt_hosts_some(const tt_cost_model *model, int *ranks, int most) {
   return n;
 }
 
-/* The link of the host of this rank, which is the first there. Fails if a schedule cannot be built. */
+/* Bounds the plan by the link of a host, whose first rank is `first`. Fails if a schedule cannot be built. */
 static tutti_status bound_link(const tt_chooser *c, tt_ask ask, int first, tt_bound *bound) {
   enum { MOST_OF_HOST = 64 };
   const tt_cost_model *model = &c->model;

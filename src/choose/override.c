@@ -1,4 +1,4 @@
-/* override.c - parses the user's choice of plans.
+/* override.c - parses the plans that the user selects or excludes.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "override.h"
 
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PARTS = 16 }; /* of a vector at an aggregator, at most: TT_PARTS of wire.h */
+enum { PARTS = 16 }; /* largest number of parts of a vector at an aggregator (TT_PARTS of wire.h) */
 
 static tutti_status override_error(const char *text, const char *at, const char *expected) {
   return tt_fail(TUTTI_ERR_ARG, "'%.200s', character %d: expected %s", text, (int)(at - text) + 1,
@@ -23,8 +23,9 @@ static const char *read_sizes(const char *at, uint64_t *from, uint64_t *to) {
   return at && *from < *to ? at : NULL;
 }
 
-/* Plans of an aggregator have more ranks than the communicator: a virtual one for each part of the vector, at the only
- * aggregator, or at that of each rack and at the one above them. How many there are is known when it is open. */
+/* Checks that the plan exists. Plans of an aggregator have more ranks than the communicator. For each part of the vector
+ * there is a virtual rank at the only aggregator, or one at the aggregator of each rack and one at the aggregator above
+ * them. Their number is unknown until the aggregator is open. */
 static tutti_status known(const tt_plan_spec *plan, int ranks) {
   const tt_arg *trees = tt_plan_spec_arg(plan, "trees");
   const int parts = trees ? (int)tt_min(trees->number, PARTS) : 1;
@@ -34,7 +35,7 @@ static tutti_status known(const tt_plan_spec *plan, int ranks) {
   return tt_algo_known(plan, ranks);
 }
 
-/* The plan of a text of n characters. */
+/* Finds the plan named by n characters. */
 static tutti_status read_plan(const char *at, size_t n, const tt_plan_spec **plan) {
   char *text = strndup(at, n);
   const tutti_status status =

@@ -1,8 +1,8 @@
-/* override.h - which plans the user wants to run, and for which sizes.
+/* override.h - the plans that the user wants to run, and for which sizes.
  *
  * consistent(i=2):0-64k;ring:64k-   the first for vectors up to 64 KiB, then the second
- * ^ring;^tree                       any plan except rings, and trees whatever their parameters
- * Sizes are bytes of the whole vector, in [from, to).
+ * ^ring;^tree                       any plan except rings and trees, whatever their parameters
+ * Sizes are in bytes of the whole vector, in [from, to).
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_OVERRIDE_H
 #define TT_OVERRIDE_H
@@ -14,23 +14,23 @@ enum { TT_OVERRIDES = 16 };
 typedef struct tt_override {
   int n;
   struct {
-    const tt_plan_spec *plan; /* kept (tt_plan_spec_named) */
+    const tt_plan_spec *plan; /* never freed (tt_plan_spec_named) */
     bool never;
     uint64_t from, to;
   } item[TT_OVERRIDES];
 } tt_override;
 
-/* NULL or "": no override. TUTTI_ERR_ARG: an unknown algorithm, one that supports no collective on
- * that many ranks, or invalid sizes; the message says what and where. */
+/* Parses a text. NULL or "" is no override. Returns TUTTI_ERR_ARG for an unknown algorithm, one that supports no collective
+ * on that many ranks, or invalid sizes. The message says what is wrong and where. */
 tutti_status tt_override_parse(const char *text, int ranks, tt_override *override);
-/* Appends it as text that reads back to the same; nothing for no override. */
+/* Appends a text that parses to an equal override; appends nothing for no override. */
 void tt_override_print(tt_text *text, const tt_override *override);
 bool tt_override_equal(const tt_override *a, const tt_override *b);
-/* The same for equal overrides; 0 for none. */
+/* Returns equal hashes for equal overrides, and 0 for none. */
 uint64_t tt_override_hash(const tt_override *override);
-/* The plan that the user named for this size; NULL: none. */
+/* Returns the plan that the user named for this size, or NULL. */
 const tt_plan_spec *tt_override_for(const tt_override *override, uint64_t bytes);
-/* Is this plan ruled out? */
+/* Returns true if the user has ruled out this plan. */
 bool tt_override_forbids(const tt_override *override, const tt_plan_spec *plan, uint64_t bytes);
 
 #endif

@@ -1,8 +1,8 @@
-/* pricers.c - the table of the ways to estimate the time of a plan.
+/* pricers.c - the table of methods that estimate the time of a plan.
  *
- * Idea       If the ranks are symmetric, rank 0 stands for them. For a composition, only one group of each level is
- *            simulated. All other plans need the schedules of all ranks, or of those that decide.
- * Cost       that of the schedules: of one rank microseconds, of 1,000 ranks milliseconds.
+ * Idea       If the ranks are symmetric, rank 0 represents them all. For a composition, only one group of each level is
+ *            simulated. All other plans need the schedules of all ranks, or of those on the critical paths.
+ * Cost       Building the schedules takes microseconds for one rank and milliseconds for 1,000 ranks.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 #include "candidates.h"
 
-/* A plan whose simulation would have to look at more messages is not priced. */
+/* A plan is not estimated if its simulation would have to examine more messages than this. */
 enum { MOST_LOOKS = 100000000 };
 
 /* ---- building ---- */
@@ -46,7 +46,8 @@ static double count_sends(const tt_sched *s) {
   return n;
 }
 
-/* Some ranks after the first show whether a plan has far too many messages: then the rest is not built. */
+/* Builds the schedules of the remaining ranks. Stops early if the first few show that the plan has far too many
+ * messages. */
 static tutti_status build_rest(const tt_ask *ask, double most, tt_sched **all) {
   enum { SOME = 32 };
   tutti_status status = TUTTI_OK;
@@ -64,7 +65,7 @@ static tutti_status build_rest(const tt_ask *ask, double most, tt_sched **all) {
   return status;
 }
 
-/* *most: up to how many bytes is there a loop for the plan? 0: none. */
+/* Sets *most to the largest number of bytes for which the plan has a specialized loop, or to 0 if it has none. */
 static tutti_status find_loop(const tt_chooser *c, const tt_ask *ask, tt_sched **all,
                               uint64_t *most) {
   const tt_setting *s = &c->setting;
@@ -77,15 +78,15 @@ static tutti_status find_loop(const tt_chooser *c, const tt_ask *ask, tt_sched *
   return status == TUTTI_ERR_MEMORY ? status : TUTTI_OK;
 }
 
-/* Does every step of rank 0's schedule send to, or receive from, all ranks? */
+/* Returns true if every communication step of rank 0's schedule addresses all ranks. */
 static bool addresses_all(const tt_sched *s) {
   for (uint32_t i = 0; i < s->nsteps; i++)
     if (!tt_step_local(&s->steps[i]) && s->steps[i].peers.count < s->ranks) return false;
   return true;
 }
 
-/* Could it, on many ranks? A plan that does not on a few, more than any radix, does not; so long
- * schedules need not be built to find that out. */
+/* Returns true unless the plan is known not to do so on many ranks. If it does not on A_FEW ranks, which is more than any
+ * radix, it does not on many. This avoids building long schedules. */
 static bool may_address_all(const tt_ask *ask) {
   enum { A_FEW = 17 };
   const tt_ask few = {.plan = ask->plan, .coll = ask->coll, .ranks = A_FEW};
@@ -96,9 +97,9 @@ static bool may_address_all(const tt_ask *ask) {
   return all;
 }
 
-/* A plan of symmetric ranks that address all others in every step is nearly symmetric on even levels,
- * too: every rank has as many peers at each level as any other, and only the order of messages
- * differs. That is good enough where all ranks have too many messages to simulate. */
+/* Returns true if one rank can represent all. That holds if the ranks are symmetric. If symmetric ranks address all others
+ * in every step, it nearly holds on even levels as well: every rank has the same number of peers at each level, and only
+ * the order of messages differs. This is accurate enough when all ranks together have too many messages to simulate. */
 static bool one_stands_for_all(const tt_pricing *p) {
   const tt_tree *tree = p->c->levels ? &p->c->model.tree : NULL;
   const tt_ask *ask = &p->ask;
@@ -132,17 +133,17 @@ tutti_status tt_stage_sim(const tt_level_stage *x, const tt_cost_model *model, t
   return status;
 }
 
-/* ---- the last two rows ---- */
+/* ---- one rank, or all ranks ---- */
 
-/* The loops of collectives other than allreduce put pieces in many slots, which others read at the same time, as they read
- * messages. */
+/* The loops of collectives other than allreduce write pieces to many slots. Other ranks read them at the same time, in the
+ * same way as messages. */
 static tt_cost_model copying_loop(const tt_chooser *c) {
   tt_cost_model model = c->loop;
   model.shm.piece = c->model.shm.piece;
   return model;
 }
 
-/* Simulates the schedules that were built, which may be those of one rank and its senders. */
+/* Simulates the schedules that were built, which may be only those of one rank and the ranks that send to it. */
 static tutti_status sim_built(const tt_pricing *p, bool one, tt_sched **all, uint64_t *size,
                               tt_sim **sim) {
   const tt_chooser *c = p->c;

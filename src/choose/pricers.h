@@ -1,8 +1,8 @@
-/* pricers.h - the five ways to estimate the time of a plan.
+/* pricers.h - five methods to estimate the time of a plan.
  *
- * Idea       An estimate simulates schedules (sim.h). On many ranks, the schedules of some ranks suffice. Which
- *            ones depends on the plan: the first row of the table in pricers.c that applies is used. `tutti
- *            explain` names it.
+ * Idea       An estimate simulates schedules (sim.h). On many ranks, the schedules of a few ranks suffice, and the plan
+ *            determines which ones. The first applicable row of the table in pricers.c is used; `tutti explain` prints
+ *            its name.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_PRICERS_H
 #define TT_PRICERS_H
@@ -10,7 +10,8 @@
 #include "bound.h"
 #include "choose.h"
 
-/* More messages in all are not worth the simulation of all ranks; nor are any on more ranks. */
+/* All ranks are simulated only if they have at most this many messages in total, and if there are at most this many
+ * ranks. */
 enum { TT_MOST_MESSAGES = 1 << 15, TT_MOST_PLAYED = 1024 };
 
 static inline bool tt_has_helpers(const tt_setting *s) {
@@ -26,18 +27,17 @@ static inline tt_ask tt_ask_of(const tt_setting *s, const tt_plan_spec *plan, tu
                   .root = root};
 }
 
-/* Whose time is estimated. */
+/* The plan whose time is estimated, and how. */
 typedef struct tt_pricing {
   tt_chooser *c;
   tt_ask ask;
   int slices;
-  bool exported; /* in shared memory: as if vectors need not be copied */
-  double most;   /* messages of all ranks, if all are simulated */
-  tt_sched **
-      kept; /* one schedule for each rank or NULL; schedules that are built are added; or NULL */
+  bool exported;   /* in shared memory: assumes that vectors need not be copied */
+  double most;     /* limit on the messages of all ranks, if all are simulated */
+  tt_sched **kept; /* a schedule per rank, or NULL until built; may be NULL */
 } tt_pricing;
 
-/* Which ranks bound the time from below, before it is estimated. */
+/* The ranks that give the lower bound of the time. */
 typedef enum tt_bounded {
   TT_BOUNDED_NOT,
   TT_BOUNDED_ON_EVEN_LEVELS,
@@ -45,63 +45,63 @@ typedef enum tt_bounded {
 } tt_bounded;
 
 typedef struct tt_pricer {
-  const char *name; /* what the estimate is made from, for `tutti explain` */
+  const char *name; /* describes the method, for `tutti explain` */
   bool (*applies)(const tt_pricing *p);
   tt_bounded bounded;
-  /* Prepares the simulation, for a vector of *size bytes. *size: then up to how many bytes it holds, because some
-   * loops take small vectors only. TUTTI_ERR_UNSUPPORTED, TUTTI_ERR_MEMORY. */
+  /* Prepares the simulation for a vector of *size bytes. Sets *size to the largest size for which the simulation is valid,
+   * because some loops support only short vectors. Returns TUTTI_ERR_UNSUPPORTED or TUTTI_ERR_MEMORY on error. */
   tutti_status (*sim)(const tt_pricing *p, uint64_t *size, tt_sim **sim);
-  /* The estimates of all sizes, for numbers of that weight, if they are found without such a simulation; or
-   * NULL. */
+  /* Estimates all sizes for numbers of that weight without such a simulation. NULL: the method needs a simulation. */
   tutti_status (*curve)(const tt_pricing *p, int weight, tt_curve *curve);
-  /* Raises a curve to the lower bounds of some ranks; or NULL. */
+  /* Raises a curve to the lower bounds of some ranks. May be NULL. */
   tutti_status (*raise)(const tt_pricing *p, tt_curve *curve);
 } tt_pricer;
 
-/* The pricing of a plan without slices, and with all messages. */
+/* Returns a pricing without slices and without a limit on messages. */
 tt_pricing tt_pricing_of(tt_chooser *c, const tt_plan_spec *plan, tutti_coll coll, int root);
 const tt_pricer *tt_pricer_of(const tt_pricing *p);
-/* Prepares the simulation by this pricer, or by the first that applies (NULL), and cuts it in slices. */
+/* Prepares the simulation with method `by` (NULL: the first that applies), and cuts it into slices. */
 tutti_status tt_pricing_sim(const tt_pricing *p, const tt_pricer *by, uint64_t *size, tt_sim **sim);
-/* The same by the first that applies, for a vector of `bytes`. */
+/* As above, with the first method that applies, for a vector of `bytes` bytes. */
 tutti_status tt_candidate_sim(tt_chooser *c, const tt_plan_spec *plan, int slices, tutti_coll coll,
                               int root, bool exported, uint64_t bytes, tt_sim **sim);
-/* Are all ranks simulated? Then the plan is dear on more than TT_MOST_PLAYED ranks. */
+/* Returns true if the method simulates all ranks. The plan is then dear on more than TT_MOST_PLAYED ranks. */
 bool tt_prices_all_ranks(const tt_pricer *by);
 
-/* Does the plan name an algorithm for each level? */
+/* Returns true if the plan names an algorithm for each level. */
 bool tt_is_composition(const tt_plan_spec *plan);
-/* That of one group of a level, alone. */
+/* Prepares the simulation of a single group of a level. */
 tutti_status tt_stage_sim(const tt_level_stage *x, const tt_cost_model *model, tt_sim **stage);
-/* Builds the schedules of those ranks that rank 0 receives from, all[0] being its own. */
+/* Builds the schedules of the ranks that rank 0 receives from. all[0] must be rank 0's schedule. */
 tutti_status tt_build_senders(const tt_ask *ask, tt_sched **all);
-/* Raises a curve to a bound, where that is above it. */
+/* Raises a curve to a bound at all sizes where the bound is higher. */
 void tt_curve_raise(tt_curve *curve, const tt_bound *bound, int slices);
 
-/* ---- its rows ---- */
+/* ---- rows of the table ---- */
 
-/* Beyond TT_MOST_PLAYED ranks, a tree over levels: the ranks on the longest ways to the root (way_price.c). */
+/* For a tree over levels on more than TT_MOST_PLAYED ranks: simulates the ranks on the longest paths to the root
+ * (way_price.c). */
 bool tt_ways_apply(const tt_pricing *p);
 tutti_status tt_ways_sim(const tt_pricing *p, uint64_t *size, tt_sim **sim);
-/* There, a plan over uneven levels: one rank on even levels whose domains all have the size of the
- * largest, raised to what some ranks of the uneven ones take at least (uneven_price.c). */
+/* For a plan over uneven levels on that many ranks: simulates one rank on even levels, where every domain has the size of
+ * the largest. The result is raised to the minimum times of some ranks on the uneven levels (uneven_price.c). */
 bool tt_even_applies(const tt_pricing *p);
 tutti_status tt_even_sim(const tt_pricing *p, uint64_t *size, tt_sim **sim);
 tutti_status tt_even_raise(const tt_pricing *p, tt_curve *curve);
-/* Builds rank 0's schedule there; *model: of those levels. */
+/* Builds rank 0's schedule on those even levels and sets *model to their cost model. */
 tutti_status tt_even_build(const tt_pricing *p, tt_cost_model *model, tt_sched **s);
-/* A composition, or on many ranks another plan that has stages: a group of each level (stage_prices.c). */
+/* For a composition, or on many ranks another plan that has stages: simulates one group of each level (stage_prices.c). */
 bool tt_stages_apply(const tt_pricing *p);
 tutti_status tt_stages_sim(const tt_pricing *p, uint64_t *size, tt_sim **sim);
 tutti_status tt_stages_curve(const tt_pricing *p, int weight, tt_curve *curve);
 
 /* ---- hosts whose links differ (host_price.c) ---- */
 
-/* Are all ranks simulated, although fewer would suffice otherwise? If not, the estimate is the one without the parameters
- * of hosts, raised to the lower bounds of the ranks of those hosts. */
+/* Returns true if all ranks are simulated although fewer would suffice if hosts were equal. Otherwise the estimate ignores
+ * the parameters of hosts and is raised to the lower bounds of ranks on the hosts that differ. */
 bool tt_priced_by_hosts(const tt_pricing *p);
 tutti_status tt_hosts_raise(const tt_pricing *p, tt_curve *curve);
-/* A rank of each kind of host that differs: at most `most`; returns how many. */
+/* Stores one rank of each kind of host that differs, up to `most`. Returns their number. */
 int tt_hosts_some(const tt_cost_model *model, int *ranks, int most);
 
 #endif

@@ -1,22 +1,21 @@
 /* proven.c - asks the prover whether a plan that is about to run is correct.
  *
- * Idea       the schedules of all ranks are built and proven (prove.h) four times: all ranks in
- *            place, none, and every other one twice, because ranks need not agree on that.
- * Cost       on 8 ranks 0.1 to 0.5 ms, on 64 some 10 ms for most plans. The caller remembers the
- *            result (run/proof_table.c).
- * Forms      a plan's form is its name without its sizes, its parameters sorted:
- *            fold(inner,group=16x16) is of the form fold(group=,inner). The ranks bound a size, so it
- *            grows with them; other numbers stay: circulant(n=8). `make prove` proves every form, with
- *            all parameters that its family proposes, on every number of ranks up to 64 and on
- *            samples beyond, within minutes. It writes the results to forms.def, with the range of
- *            each number, as in circulant(n=1..128): a plan with another number is of no proven form.
- *            Where the proofs of a form had different results there are several ranges, which may
- *            overlap; a property holds where it holds in all of them. The compositions in the file are
- *            those that may be chosen on many ranks, each stage at a level that its family declares.
+ * Idea       The schedules of all ranks are built and proven (prove.h) four times: with all ranks in place, with none,
+ *            with the odd ranks, and with the even ranks. Ranks need not agree on being in place.
+ * Cost       0.1 to 0.5 ms on 8 ranks; about 10 ms on 64 ranks for most plans. The caller caches the result
+ *            (run/proof_table.c).
+ * Forms      The form of a plan is its name without its sizes and with its parameters sorted: fold(inner,group=16x16)
+ *            has the form fold(group=,inner). Sizes are omitted because they grow with the number of ranks. Other
+ *            numbers remain: circulant(n=8). `make prove` proves every form, with all parameters that its family
+ *            proposes, on every number of ranks up to 64 and on samples beyond, within minutes. It writes the results
+ *            to forms.def, with the range of each number, as in circulant(n=1..128). A plan whose number is outside the
+ *            range has no proven form. If the proofs of a form have different results, there are several ranges, which
+ *            may overlap. A property holds for a plan if it holds in every range that includes it. The compositions in
+ *            the file are those that may be chosen on many ranks, with each stage at a level that its family declares.
  *            The file must match the sources that it was made from (tests/sh/laws.sh).
- * Limit      up to TT_PROVEN_RANKS ranks every plan is proven; beyond, if it takes half a second
- *            or so. A plan that takes longer must be of a proven form, or it is not chosen. TUTTI_VERIFY=1
- *            has no limit; 0 proves nothing.
+ * Limit      Up to TT_PROVEN_RANKS ranks every plan is proven. On more ranks a plan is proven if that takes about half
+ *            a second. Otherwise it must have a proven form, or it is not chosen. With TUTTI_VERIFY=1 there is no
+ *            limit; with 0 nothing is proven.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +32,7 @@ static const tt_form forms[] = {
 #include "forms.def"
     {NULL, 0, 0, 0, 0}};
 
-/* Is each number of the form in the range at its place in the row, and all else the same? */
+/* Returns true if each number of the form is in the corresponding range of the row and all other characters are equal. */
 static bool within(const char *form, const char *row) {
   while (*form && *row) {
     if (*form < '0' || *form > '9' || *row < '0' || *row > '9') {
@@ -74,7 +73,7 @@ static bool has_form(const tt_ask *ask) {
 
 enum { MOST_SLICES = 5 };
 
-/* More than five slices are as five: no more of those in flight touch each other. */
+/* Five slices stand for any larger number, because more slices in flight do not touch each other. */
 uint64_t tt_proven_key(const tt_ask *ask, int slices) {
   uint64_t h = tt_mix((uint64_t)ask->coll | (uint64_t)(uint32_t)ask->root << 8);
   h = tt_mix(h ^ (uint64_t)(uint32_t)ask->ranks << 32 ^ (uint64_t)(uint32_t)ask->data);
@@ -83,13 +82,13 @@ uint64_t tt_proven_key(const tt_ask *ask, int slices) {
   return h ? h : ~UINT64_C(3);
 }
 
-enum { AWAY, HERE, ODD_HERE, EVEN_HERE, MIXES }; /* which ranks are in place */
+enum { AWAY, HERE, ODD_HERE, EVEN_HERE, MIXES }; /* the sets of ranks that are in place */
 
 static bool is_here(int mix, int rank) {
   return mix == HERE || (mix == ODD_HERE && rank % 2) || (mix == EVEN_HERE && rank % 2 == 0);
 }
 
-/* Cuts the schedules of all ranks in slices; more than five are as five. */
+/* Cuts the schedules of all ranks into slices. */
 static tutti_status slice(tt_sched **all, int ranks, int slices, int flight) {
   for (int r = 0; slices > 1 && r < ranks; r++) {
     tt_sched *sliced = tt_sched_sliced(all[r], slices, flight);
@@ -127,8 +126,7 @@ static tutti_status prove(const tt_ask *asked, int slices, int flight) {
   return status;
 }
 
-/* Estimated from this rank's own schedule, so that plans too large to prove are not built for
- * all. */
+/* Estimates the work from this rank's schedule alone, so that plans too large to prove are not built for all ranks. */
 static tutti_status is_too_large(const tt_ask *ask, int slices, bool *is) {
   tt_sched *mine;
   const tutti_status status = tt_algo_build(ask, &mine);

@@ -1,16 +1,14 @@
-/* roundings.c - plans whose messages between nodes are compressed (code.h): their cost, and how often they
- * round.
+/* roundings.c - plans whose messages between nodes are compressed (code.h): their cost, and how often they round.
  *
- * Idea       The schedules of all ranks are followed block by block, as the prover does. Each block has a
- *            count of how often a number in it was rounded, and a flag: is the block exactly as the
- *            compression leaves it? A message to another node rounds a block that is not. A sum has the
- *            largest count of its operands, and its flag is clear, unless the step completes it: then the
- *            engine rounds it in place.
- * Error      A partial sum is at most as large as its summands' largest magnitudes together. Therefore
- *            k roundings, each of e parts of the largest magnitude, are off by at most (1 + e)^k - 1 parts
- *            of the sum of all ranks' largest magnitudes.
- * Invariant  If every block is completed on one rank, all ranks get what that rank has rounded, and no
- *            message changes it any more (code.h): the same bits on all ranks.
+ * Idea       The schedules of all ranks are followed block by block, as in the prover. Each block has a count of how
+ *            often a number in it was rounded, and a flag that is set while the block is exactly as the compression
+ *            left it. A message to another node rounds a block whose flag is clear. A sum gets the largest count of its
+ *            operands, and its flag is cleared. If the step completes the sum, the engine rounds it in place.
+ * Error      The magnitude of a partial sum is at most the sum of its summands' largest magnitudes. Therefore k
+ *            roundings, each with a relative error of at most e, cause an error of at most (1 + e)^k - 1 times the sum
+ *            of all ranks' largest magnitudes.
+ * Invariant  If every block is completed on one rank, all ranks get the block as that rank rounded it, because messages
+ *            do not change it further (code.h). All ranks therefore get the same bits.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 
@@ -24,7 +22,7 @@ bool tt_code_takes_call(tt_code code, tutti_coll coll, tutti_type type, tutti_op
          tt_code_takes(code, type, tt_coll_reduces(coll), op);
 }
 
-/* ---- prices ---- */
+/* ---- estimates ---- */
 
 double tt_choice_seconds(tt_chooser *c, const tt_problem *p, const tt_choice *choice) {
   tt_breakdown t;
@@ -34,21 +32,21 @@ double tt_choice_seconds(tt_chooser *c, const tt_problem *p, const tt_choice *ch
   return status ? -1 : t.time;
 }
 
-/* Prices are not exact. Codes without loss save less than others, so less of a gain is enough; on short vectors they take up to
- * half a millisecond more than predicted. */
+/* Estimates are inexact. Lossless compression saves less, so a smaller gain is enough; on short vectors it takes up to half
+ * a millisecond longer than predicted. */
 bool tt_coding_pays(const tt_chooser *coded, double with, double without) {
   const bool lossy = tt_code_lossy(coded->setting.code);
-  const double most = lossy ? 0.9 : 0.95, least = lossy ? 1e-4 : 5e-4; /* s */
+  const double most = lossy ? 0.9 : 0.95, least = lossy ? 1e-4 : 5e-4; /* seconds */
   return with >= 0 && (without < 0 || with < most * without - least);
 }
 
-/* s/B of coding and decoding. */
+/* Returns the cost of compressing and decompressing, in seconds per byte. */
 static double coding_cost(const tt_profile *p, tt_code code) {
   if (!tt_code_lossy(code)) return p->code.lossless;
   return code == TT_CODE_INT8 ? p->code.int8 : p->code.fp8;
 }
 
-/* A rested link has no burst credit for compressed bytes, because these are produced one after the other. Incast depends on
+/* Compressed bytes get no burst credit from an idle link, because they are produced one after the other. Incast depends on
  * the bytes that cross the link. */
 static void code_link(tt_link *link, double ratio, double cost) {
   link->incast_threshold = tt_incast_threshold(link) / ratio;
@@ -86,12 +84,12 @@ int *tt_chooser_nodes(const tt_chooser *c) {
   return NULL;
 }
 
-/* A block: twice the roundings, and 1 if it is as a code leaves it. */
+/* The values are twice the number of roundings, plus 1 if the block is exactly as the compression left it. */
 typedef struct counts {
   tt_graph g;
   tt_memory of;
   const int *node;
-  uint32_t most; /* roundings of a completed block */
+  uint32_t most; /* the most roundings of any completed block */
 } counts;
 
 static tt_value *count_cell(counts *c, int rank, const tt_span *span, uint32_t i) {
@@ -102,7 +100,7 @@ static tt_value round_block(tt_value v) {
   return v & 1 ? v : v + 3;
 }
 
-/* The n-th block of a message, as it arrives. */
+/* Returns the value of the n-th block of a message on arrival. */
 static tt_value arriving_count(counts *c, const tt_message *m, uint32_t n) {
   const tt_step *send = tt_graph_step(&c->g, m->from);
   uint32_t lo, hi;
@@ -126,7 +124,7 @@ static void receive_counts(counts *c, uint32_t id, const tt_step *step, int rank
   }
 }
 
-/* A copy, or a sum of local and received blocks. */
+/* Executes a copy, or a sum of local and received blocks. */
 static void combine_counts(counts *c, uint32_t id, const tt_step *step, int rank) {
   const uint32_t operands = tt_step_operands(step);
   for (uint32_t i = 0; i < tt_span_size(&step->dst); i++) {
@@ -156,7 +154,7 @@ static void count_step(void *ctx, uint32_t id, uint32_t depth) {
   (step->kind == TT_RECV ? receive_counts : combine_counts)(c, id, step, c->g.rank_of[id]);
 }
 
-/* Counts for these schedules, which are right. */
+/* Counts the roundings of these schedules, which must be correct. */
 static tutti_status count_roundings(tt_sched *const *all, int ranks, const int *node,
                                     int *roundings) {
   char witness[64];
@@ -177,7 +175,7 @@ static tutti_status count_roundings(tt_sched *const *all, int ranks, const int *
   return starved ? tt_fail(TUTTI_ERR_MEMORY, "out of memory while counting roundings") : TUTTI_OK;
 }
 
-/* Counts for a plan on ranks of these nodes, in place and not. */
+/* Counts the roundings of a plan whose ranks are on these nodes, both in place and out of place. */
 static tutti_status count_on_nodes(tt_ask ask, const int *node, int *roundings, bool *skipped) {
   tutti_status status = TUTTI_OK;
   *roundings = 0;
@@ -228,12 +226,12 @@ tutti_status tt_stage_rounds(const tt_chooser *c, const tt_plan_spec *plan, tutt
 /* ---- words ---- */
 
 typedef struct coded_as {
-  double left;   /* of 1000 bytes */
-  int roundings; /* at most; -1: not known, or without loss */
-  double bound;  /* of the error */
+  double left;   /* bytes left of every 1000 */
+  int roundings; /* the maximum; -1: unknown, or lossless */
+  double bound;  /* bound of the relative error */
 } coded_as;
 
-/* false: messages are not coded, or memory is short. */
+/* Returns false if messages are not compressed, or if out of memory. */
 static bool find_coded_as(const tt_chooser *c, const tt_problem *p, const tt_plan_spec *plan,
                           coded_as *is) {
   const tt_setting *s = &c->setting;

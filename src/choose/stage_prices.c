@@ -1,9 +1,9 @@
-/* stage_prices.c - the price of a composition: the sum of the prices of its stages.
+/* stage_prices.c - estimates a composition as the sum of the estimates of its stages.
  *
- * Idea       a stage (an algorithm on the ranks of one level) occurs in many compositions. It is
- *            simulated once, and its curve kept; that of a composition is the sum of its stages' curves,
- *            each stretched because the stage works on a part of the vector.
- * Cost       a simulation for each stage, and some additions for each composition.
+ * Idea       The same stage (an algorithm on the ranks of one level) occurs in many compositions. It is simulated once,
+ *            and its curve is kept. The curve of a composition is the sum of its stages' curves, each stretched because
+ *            the stage works on a part of the vector.
+ * Cost       One simulation per stage, and a few additions per composition.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -56,14 +56,14 @@ static tt_line line_in(const tt_curve *c, double bytes) {
   return c->line[i];
 }
 
-/* The first size beyond `from` where a curve of a part of the vector changes; 0: none. */
+/* Returns the first size above `from` where the curve of a stage on a part of the vector changes, or 0. */
 static double next_change(const tt_curve *c, double part, double from) {
   for (int i = 0; i < c->n; i++)
     if (c->line[i].from > from * part * (1 + 1e-9)) return c->line[i].from / part;
   return 0;
 }
 
-/* Adds to `sum` the curve of a stage on a part of the vector. */
+/* Adds the curve of a stage that works on a part of the vector to `sum`. */
 static void add_curve(tt_curve *sum, const tt_curve *stage, double part) {
   tt_curve all = *sum;
   all.n = 0;
@@ -85,8 +85,8 @@ static void add_curve(tt_curve *sum, const tt_curve *stage, double part) {
   *sum = all;
 }
 
-/* The stages of compositions, and on many ranks those of other plans that have some; returns how many. 0:
- * the plan has no stages, or its time depends on more than the links of the levels. */
+/* Finds the stages of a composition or, on many ranks, of another plan that has stages. Returns their number, or 0 if the
+ * plan has no stages or if its time depends on more than the links of the levels. */
 static int find_stages(const tt_pricing *p, tt_level_stage list[TT_STAGES]) {
   const tt_chooser *c = p->c;
   const bool whole = !tt_is_composition(p->ask.plan) && p->ask.ranks <= TT_MOST_PLAYED;

@@ -1,26 +1,26 @@
-/* uneven_price.c - the estimate of a plan over uneven levels on many ranks.
+/* uneven_price.c - estimates a plan over uneven levels on many ranks.
  *
- * Idea       a few nodes of ten thousand lack a rank. The full ones do the same as on a machine without gaps,
- *            whose domains are all as large as the largest, and where one rank stands for all. On uneven levels, ranks
- *            have more messages, those of a smaller domain most. The estimate is therefore at least the time for which
- *            the ports and the processor of one of some ranks are busy (bound.h).
- * Cost       that of one rank, where all ranks would have to be built and simulated.
- * Limit      the price is too high where few domains are as large as the largest, and for long vectors up to a
- *            third too low, of an all-gather up to a half (test_uneven.c, test_uneven_colls.c).
+ * Idea       Typically a few of ten thousand nodes lack a rank. The full ones behave as on a machine without gaps,
+ *            where all domains are as large as the largest and one rank represents all. On uneven levels, ranks have
+ *            more messages, especially those of a smaller domain. The estimate is therefore at least the time for which
+ *            the ports and the processor of each of a few sampled ranks are busy (bound.h).
+ * Cost       That of one rank, instead of building and simulating all ranks.
+ * Limit      The estimate is too high if few domains are as large as the largest. For long vectors it is up to a third
+ *            too low, and for an all-gather up to a half (test_uneven.c, test_uneven_colls.c).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <stdlib.h>
 
 #include "candidates.h"
 
-/* The levels, each domain as large as the largest of its level. */
+/* Prints the levels with each domain as large as the largest of its level. */
 static void print_even(const tt_tree *tree, tt_text *levels) {
   for (int l = 0; l < tree->levels; l++)
     tt_text_add(levels, "%s%s:%d", l ? " " : "", tree->level[l].name, tree->level[l].most);
 }
 
-/* The same plan on even levels, where one rank's schedule represents all; false: it cannot be built, or its
- * ranks differ. *plan belongs to the caller. */
+/* Finds the same plan on even levels, where one rank's schedule represents all. Returns false if it cannot be built or if
+ * its ranks differ. The caller frees *plan. */
 static bool find_even(const tt_chooser *c, const tt_ask *ask, tt_plan_spec **plan, tt_ask *there) {
   const tt_arg *own = tt_plan_spec_levels(ask->plan);
   tt_text levels = {0};
@@ -54,7 +54,7 @@ static tutti_status not_even(const tt_ask *ask) {
   return tt_fail(TUTTI_ERR_UNSUPPORTED, "no estimate of %s on even levels", ask->plan->text);
 }
 
-/* The even levels, where there are more ranks, of hosts like most. */
+/* Returns the model of the even levels, which have more ranks and no hosts that differ. */
 static tt_cost_model model_of(const tt_chooser *c, const tt_ask *there) {
   tt_cost_model model = c->model;
   model.tree = *tt_param_levels(there);
@@ -73,7 +73,7 @@ tutti_status tt_even_build(const tt_pricing *p, tt_cost_model *model, tt_sched *
   return status;
 }
 
-/* An innermost group that is the smallest of its level, in a domain that is. */
+/* Returns the innermost group reached by taking the smallest domain at each level. */
 static int smallest_group(const tt_tree *t) {
   int g = 0;
   for (int l = 0; l + 1 < t->levels; l++) {
@@ -88,8 +88,7 @@ static int smallest_group(const tt_tree *t) {
   return g;
 }
 
-/* Raises a curve to a line where that is above it: at the ends of each line of the curve, and where the two
- * cross. */
+/* Raises a curve to a line at all sizes where the line is higher. The curve gets new pieces where the two cross. */
 static void raise_curve(tt_curve *curve, double fixed, double slope) {
   const tt_line least = {0, fixed, slope};
   tt_curve raised = *curve;

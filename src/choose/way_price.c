@@ -1,11 +1,11 @@
-/* way_price.c - the estimate of a tree over the machine's levels on many ranks.
+/* way_price.c - estimates a tree over the machine's levels on many ranks.
  *
- * Idea       in a tree over levels (tt_algo_leaders) a rank waits for one other at a time. It is therefore enough to
- *            simulate the longest ways between the root and a rank: all messages of the ranks on them, and of each
- *            other rank the messages to or from those. A way is long where, on each level, it leads to the
- *            member that is served last, to the deepest one, or to the last.
- * Cost       that of some hundred schedules, where a full simulation needs those of all ranks.
- * Limit      in a reduce the ranks off the ways count as finished (test_uneven_colls.c).
+ * Idea       In a tree over levels (tt_algo_leaders) a rank waits for one other rank at a time. It is therefore enough
+ *            to simulate the longest paths between the root and a rank: all messages of the ranks on these paths, and
+ *            the messages that other ranks exchange with them. On each level, a long path leads to the member that is
+ *            served last, to the deepest one, or to the last one.
+ * Cost       A few hundred schedules, instead of those of all ranks.
+ * Limit      In a reduce, ranks off the paths are assumed to be ready (test_uneven_colls.c).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -23,8 +23,8 @@ bool tt_ways_apply(const tt_pricing *p) {
 
 typedef struct ways {
   tt_ask ask;
-  tt_sched **all; /* those on the ways; then of the others, too */
-  int *rank, n;   /* those on the ways */
+  tt_sched **all; /* first those on the paths, later also the others */
+  int *rank, n;   /* the ranks on the paths */
 } ways;
 
 static tutti_status add_rank(ways *w, int rank) {
@@ -38,13 +38,13 @@ static tutti_status add_rank(ways *w, int rank) {
   return status;
 }
 
-/* The members of a level's groups at the ends of long ways. */
+/* Returns one of the members at the ends of long paths through a group of n. */
 static int member_at_end(int which, int n) {
   const int deepest = (1 << tt_floor_log2(n)) - 1;
   return which == 0 ? n > 1 : which == 1 ? deepest : n - 1;
 }
 
-/* Adds a rank of a domain for each end of a way, on `level` and all inner levels. */
+/* Adds one rank of a domain for each end of a path, over `level` and all inner levels. */
 static tutti_status add_ends(ways *w, const tt_tree *t, int level, int domain, int *left) {
   if (level == t->levels) return (*left)-- > 0 ? add_rank(w, domain) : TUTTI_OK;
   const int first = tt_tree_first(t, level, domain), n = tt_tree_count(t, level, domain);
@@ -54,7 +54,8 @@ static tutti_status add_ends(ways *w, const tt_tree *t, int level, int domain, i
   return status;
 }
 
-/* Adds the ranks that send to those on the ways, in a broadcast, or receive from them, in a reduce. */
+/* Completes the paths: adds the ranks that send to those on the paths in a broadcast, or that receive from them in a
+ * reduce. */
 static tutti_status add_ways(ways *w) {
   const tt_kind towards_root = w->ask.coll == TUTTI_BROADCAST ? TT_RECV : TT_SEND;
   tutti_status status = TUTTI_OK;
@@ -68,7 +69,7 @@ static tutti_status add_ways(ways *w) {
   return status;
 }
 
-/* Adds the messages between the ranks off the ways and those on them. */
+/* Adds the messages between ranks off the paths and ranks on them. */
 static tutti_status add_others(ways *w, tt_builder *others) {
   tutti_status status = TUTTI_OK;
   for (int at = 0; at < w->n; at++) {
@@ -98,7 +99,7 @@ static tutti_status add_others(ways *w, tt_builder *others) {
   return status;
 }
 
-/* The other ranks do nothing: one schedule represents them. */
+/* Simulates the schedules. One empty schedule represents all other ranks, which do nothing. */
 static tutti_status simulate_ways(ways *w, const tt_cost_model *model, tt_sim **sim) {
   tt_builder b;
   tt_build_begin(&b, w->ask.plan->text, w->ask.coll, w->ask.ranks, 0, 0, false, 1);
@@ -120,7 +121,7 @@ tutti_status tt_ways_sim(const tt_pricing *p, uint64_t *size, tt_sim **sim) {
   tt_builder *others = calloc(P, sizeof *others);
   int left = MOST_ENDS;
   tutti_status status = TUTTI_OK;
-  w.ask.root = 0; /* as good as any other */
+  w.ask.root = 0; /* any rank serves as the root */
   w.all = calloc(P, sizeof *w.all);
   w.rank = malloc(MOST_ON_WAYS * sizeof *w.rank);
   *sim = NULL;

@@ -1,7 +1,7 @@
-/* why.c - explains a choice: the next best plans, the sizes where others win, the refused ones.
+/* why.c - explains a choice: the next best plans, the sizes where other plans win, and the refused ones.
  *
- * Idea       the choice is made at a series of sizes; where it changes, bisection finds the
- *            exact byte.
+ * Idea       The choice is repeated for a series of sizes. Between two sizes with different choices, bisection finds
+ *            the exact byte where the choice changes.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "why.h"
 #include "candidates.h"
@@ -55,8 +55,8 @@ static bool is_chosen(const tt_why *why, const tt_quote *o) {
   return tt_plan_spec_equal(o->plan, why->choice.plan) && o->slices == why->choice.slices;
 }
 
-/* Sorts the candidates by price. Asks the prover about all that are cheaper than the choice, and
- * about the next best until there are enough. */
+/* Sorts the candidates by estimate. Asks the prover about all that are faster than the choice, and about the next best
+ * until TT_NEXT are found. */
 static tutti_status sort_out(tt_chooser *c, const tt_override *override, tt_why *why) {
   tt_quote o;
   int n = 0;

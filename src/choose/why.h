@@ -1,4 +1,4 @@
-/* why.h - why a plan is chosen, as data and in words.
+/* why.h - explains why a plan is chosen, as data and in words.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_WHY_H
 #define TT_WHY_H
@@ -17,37 +17,38 @@ typedef struct tt_why {
   tt_problem problem;
   tt_choice choice;
   tt_proven proven;      /* of the chosen plan */
-  const char *estimated; /* from what (pricers.h) */
+  const char *estimated; /* the method of the estimate (pricers.h) */
   tt_breakdown breakdown;
-  tt_sends sends; /* by the busiest rank */
+  tt_sends sends; /* messages sent by the busiest rank */
   int next;       /* number of next best admissible plans */
   tt_quote others[TT_NEXT];
-  int spans; /* number of ranges; each begins at `from` bytes */
+  int spans; /* number of size ranges; each starts at `from` bytes */
   struct {
     uint64_t from;
     const tt_plan_spec *plan;
     int slices;
   } span[TT_SPANS];
-  const tt_device_way *way; /* of vectors on a device, owned by the caller; NULL: vectors are not on a device */
-  int refused;              /* cheapest first; plans that are not possible last */
+  const tt_device_way *way; /* how vectors on a device are reduced; owned by the caller; NULL: they
+                             * are not on a device */
+  int refused;              /* number of refused plans, fastest first, impossible ones last */
   tt_reason *reasons;
 } tt_why;
 
-/* Free with tt_why_free. Errors as tt_choose. */
+/* Free the result with tt_why_free. Errors are those of tt_choose. */
 tutti_status tt_why_find(tt_chooser *c, const tt_problem *problem, const tt_override *override,
                          tt_why *why);
 void tt_why_free(tt_why *why);
 void tt_why_words(tt_text *t, const tt_chooser *c, const tt_why *why);
 void tt_why_json(tt_text *t, const tt_chooser *c, const tt_why *why);
-/* Appends a JSON string, of at most n characters. */
+/* Appends a JSON string made from at most n characters of s. */
 void tt_why_string(tt_text *t, const char *s, size_t n);
-/* Formats why a candidate is not admissible. */
+/* Formats the reason why a candidate is not admissible. */
 void tt_why_not(const tt_chooser *c, const tt_problem *problem, const tt_quote *quote, char *why,
                 size_t size);
-/* The largest part of a time, such as "latency" or "transfer between nodes". */
+/* Names the largest part of a time, such as "latency" or "transfer between nodes". */
 void tt_why_bound(const tt_cost_model *model, const tt_breakdown *breakdown, char *text,
                   size_t size);
-/* Formats 1.5 us, 20 ms; 4 B, 9 KiB. */
+/* Format a time such as 1.5 us or 20 ms, and a size such as 4 B or 9 KiB. */
 const char *tt_time_words(double seconds, char text[24]);
 const char *tt_size_words(double bytes, char text[24]);
 

@@ -1,4 +1,4 @@
-/* why_text.c - an explanation in words, and as JSON.
+/* why_text.c - prints an explanation as text and as JSON.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ const char *tt_size_words(double bytes, char text[24]) {
   return text;
 }
 
-/* Formats " between racks" if there are several levels. */
+/* Formats a phrase such as " between racks" if there are several levels. */
 static const char *level_phrase(const tt_cost_model *p, int level, char text[40]) {
   const char *name = p->tree.level[level].name;
   text[0] = 0;
@@ -58,7 +58,7 @@ void tt_why_bound(const tt_cost_model *p, const tt_breakdown *t, char *text, siz
   }
 }
 
-/* ---- words ---- */
+/* ---- text ---- */
 
 static void say_plan(tt_text *t, const char *name, int slices) {
   tt_text_add(t, "%s", name);
@@ -132,7 +132,7 @@ static void say_refused(tt_text *t, const tt_why *w) {
   }
 }
 
-/* Appends how the plan was proven. */
+/* Appends a description of how the plan was proven. */
 static void say_proof(tt_text *t, const tt_why *w) {
   tt_form form;
   if (w->proven == TT_PROVEN)
@@ -148,7 +148,7 @@ static void say_proof(tt_text *t, const tt_why *w) {
                 form.name, form.ranks);
 }
 
-/* Says of how many hosts the links differ. */
+/* Reports the number of hosts whose links differ. */
 static void say_hosts(tt_text *t, const tt_cost_model *p) {
   int hosts = 0;
   uint32_t *domain = p->hosts ? tt_cost_domains(p) : NULL;

@@ -1,15 +1,14 @@
-/* wisdom_text.c - wisdom as text that people can read and change.
+/* wisdom_text.c - reads and writes wisdom as text that people can edit.
  *
- *     tutti-wisdom 1, tutti 0.1.0
- *     # a comment
- *     on 8f3c21aa: 7 processes share memory, 3.5 to a core; 2 x Intel(R) Xeon(R)
- *     allreduce float sum same 0 4096 two-shot 1 12.310 4% 14.200 10.200 2026-11-22T01:24:22Z
+ *      tutti-wisdom 1, tutti 0.1.0
+ *      # a comment
+ *      on 8f3c21aa: 7 processes share memory, 3.5 to a core; 2 x Intel(R) Xeon(R)
+ *      allreduce float sum same 0 4096 two-shot 1 12.310 4% 14.200 10.200 2026-11-22T01:24:22Z
  *
- * Idea       the first line has the format's number and the library's version. A line that
- *            begins with "on" has the placement of the entries below it: the stamp counts, the
- *            words are for people. Then each entry is a line; a comment printed above them names
- *            the columns.
- * Invariant  text that is written reads back to the same entries.
+ * Idea       The first line contains the format's number and the library's version. A line that starts with "on" gives
+ *            the placement for the entries below it. Only its stamp matters; the words are for people. Each entry is
+ *            one line, and a comment above them names the columns.
+ * Invariant  Text that is written reads back to the same entries.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,7 +66,7 @@ void tt_wisdom_print(tt_text *t, const tt_wisdom *w) {
 
 typedef struct reader {
   const char *what, *text, *at;
-  tutti_status status; /* of the first error */
+  tutti_status status; /* the first error */
 } reader;
 
 static void wisdom_error(reader *r, const char *at, const char *sentence) {
@@ -77,7 +76,7 @@ static void wisdom_error(reader *r, const char *at, const char *sentence) {
   r->status = tt_fail(TUTTI_ERR_ARG, "%s, line %d, column %d: %s", r->what, line, column, sentence);
 }
 
-/* Unless the text at `at` is right. */
+/* Records a syntax error unless the text at `at` is right. */
 static void expect(reader *r, bool right, const char *at, const char *expected) {
   if (right || r->status) return;
   r->status = tt_syntax_error(TUTTI_ERR_ARG, r->what, r->text, at, "\r\n", expected);
@@ -87,13 +86,13 @@ static void skip_blanks(reader *r) {
   r->at += strspn(r->at, " \t");
 }
 
-/* Moves to the next line with content; false: none. */
+/* Moves to the next line with content. Returns false at the end of the text. */
 static bool next_wisdom_line(reader *r) {
   return *(r->at = tt_skip_comments(r->at, " \t\r\n"));
 }
 
-/* Reads a word, up to a blank outside parentheses, and returns where it is. to: "" if there is
- * none, it is too long, or its parentheses are unbalanced. */
+/* Reads a word up to the next blank outside parentheses, and returns its start. `to` becomes "" if there is no word, if it
+ * is too long, or if its parentheses are unbalanced. */
 static const char *read_word(reader *r, char *to, size_t size) {
   skip_blanks(r);
   const char *at = r->at;
@@ -109,7 +108,7 @@ static const char *read_word(reader *r, char *to, size_t size) {
   return at;
 }
 
-/* The same of a plan, or NULL. */
+/* As above, for a plan. Sets *plan to NULL on error. */
 static const char *read_plan(reader *r, const tt_plan_spec **plan) {
   char none[1];
   const char *at = read_word(r, none, sizeof none);
@@ -122,7 +121,7 @@ static const char *read_plan(reader *r, const tt_plan_spec **plan) {
   return at;
 }
 
-/* Parses a non-negative integer; it must be the whole word. */
+/* Parses a non-negative integer that must be the whole word. */
 static bool parse_whole_number(const char *text, uint64_t most, uint64_t *value) {
   uint64_t n = 0;
   const char *p = text;
@@ -155,7 +154,7 @@ static uint64_t read_us(reader *r, const char *what) {
   return 1000 * whole + part;
 }
 
-/* The index of the name among n; -1: none. */
+/* Returns the index of the name among n names, or -1. */
 static int among(const char *text, const char *(*name)(int), int n) {
   for (int i = 0; i < n; i++)
     if (*text && strcmp(name(i), text) == 0) return i;
@@ -226,7 +225,7 @@ static void read_wisdom_entry(reader *r, tt_wisdom_entry *e) {
   read_when(r, e->when);
 }
 
-/* Reads "on 8f3c21aa: words". */
+/* Reads a placement such as "on 8f3c21aa: words". */
 static void read_place(reader *r, tt_wisdom_entry *place) {
   char text[24];
   const char *at = read_word(r, text, sizeof text);
@@ -244,7 +243,7 @@ static void read_place(reader *r, tt_wisdom_entry *place) {
   r->at += n;
 }
 
-/* Reads "tutti-wisdom 1, tutti 0.1.0". */
+/* Reads the header, such as "tutti-wisdom 1, tutti 0.1.0". */
 static void read_wisdom_header(reader *r) {
   char text[24], sentence[160];
   const char *version = tutti_version(NULL, NULL, NULL);

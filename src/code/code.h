@@ -1,17 +1,16 @@
-/* code.h - compression of float vectors: 8 bits for each number with a scale for a block, or the same
- * bits in less space.
+/* code.h - compression of float vectors: either 8 bits per number with a scale for each block, or lossless.
  *
- * Idea       A vector is cut in blocks of TT_CODE_BLOCK floats. A lossy code stores the block's scale,
- *            a float of 16 significant bits, and each number as an 8-bit multiple of it: int8, or an
- *            8-bit float. The largest magnitude of the block becomes the code's largest number.
- * Invariant  A decoded vector is encoded again without further error: every product of scale and
- *            number is an exact float, and the largest gives the same scale again. Once a value is
- *            rounded, it may therefore pass through any number of coded messages.
- * Error      One rounding: tt_code_error times the largest magnitude of the block; or 2^-88, which
- *            is more for blocks below 2^-83.
- * Not finite A block that holds an infinity or a NaN becomes NaN as a whole, so that it shows.
- * Source     Dettmers, "8-bit approximations for parallelism in deep learning", ICLR 2016 (a scale per
- *            block); the 8-bit floats: Open Compute Project, OFP8, 2023.
+ * Idea       A vector is cut into blocks of TT_CODE_BLOCK floats. A lossy code stores the block's scale, a float with
+ *            16 significant bits, and each number as an 8-bit multiple of it: an int8 or an 8-bit float. The largest
+ *            magnitude of the block becomes the code's largest number.
+ * Invariant  Encoding a decoded vector again causes no further error, because every product of scale and number is an
+ *            exact float, and the largest one yields the same scale again. Once a value is rounded, it may therefore
+ *            pass through any number of compressed messages.
+ * Error      One rounding changes a number by at most tt_code_error times the largest magnitude of the block, or by
+ *            2^-88, which is more for blocks below 2^-83.
+ * Not finite A block that contains an infinity or a NaN becomes all NaN, so that the problem is visible.
+ * Source     Dettmers, "8-bit approximations for parallelism in deep learning", ICLR 2016 (a scale per block); the
+ *            8-bit floats: Open Compute Project, OFP8, 2023.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_CODE_H
 #define TT_CODE_H
@@ -29,58 +28,58 @@ typedef enum tt_code {
   TT_CODE_COUNT
 } tt_code;
 
-/* What a caller allows. */
+/* The compression that a caller allows. */
 typedef struct tt_code_wish {
-  tt_code code; /* TT_CODE_NONE: the numbers travel as they are */
-  double error; /* of a lossy code: the most, in parts of the largest magnitude */
+  tt_code code; /* TT_CODE_NONE: numbers are not compressed */
+  double error; /* largest error of a lossy code, relative to the largest magnitude */
 } tt_code_wish;
 
-/* text: "lossless", "error=1e-2", "error=0.1,code=fp8_e4m3" (int8, the default, fp8_e4m3, fp8_e5m2);
- * NULL or "" or "none": nothing. TUTTI_ERR_ARG: it is none of these, or the error is too small for two
- * roundings of that code; messages begin with `who`. */
+/* Parses a text such as "lossless", "error=1e-2" or "error=0.1,code=fp8_e4m3". The code is int8 (the default), fp8_e4m3 or
+ * fp8_e5m2. NULL, "" and "none" mean no compression. Returns TUTTI_ERR_ARG if the text is invalid, or if the error is too
+ * small for two roundings of that code. Messages start with `who`. */
 tutti_status tt_code_parse(const char *who, const char *text, tt_code_wish *wish);
-/* "int8", "lossless" and so on. */
+/* Returns a name such as "int8" or "lossless". */
 const char *tt_code_name(tt_code code);
-/* The same for equal wishes; 0 for none. */
+/* Returns equal hashes for equal wishes, and 0 for no compression. */
 uint64_t tt_code_hash(const tt_code_wish *wish);
 static inline bool tt_code_lossy(tt_code code) {
   return code > TT_CODE_LOSSLESS;
 }
-/* May vectors of this type, reduced by this op, take that code? Lossy ones take sums of floats. */
+/* Returns true if vectors of this type, reduced by this op, may use that code. Lossy codes are only for sums of floats. */
 bool tt_code_takes(tt_code code, tutti_type type, bool reduces, tutti_op op);
 
-/* The most that one rounding changes a number, in parts of the largest magnitude of its block. */
+/* Returns the largest change of a number by one rounding, relative to the largest magnitude of its block. */
 double tt_code_error(tt_code code);
-/* The same after several roundings of partial sums, in parts of the sum of the ranks' largest
- * magnitudes; and how many roundings stay below an error. */
+/* Return the largest error after several roundings of partial sums, relative to the sum of the ranks' largest magnitudes;
+ * and the number of roundings that stay below an error. */
 double tt_code_bound(tt_code code, int roundings);
 int tt_code_roundings(tt_code code, double error);
-/* Bytes of a coded vector over those of the vector, for long ones; of a lossless code, what gradients
- * usually take. */
+/* Returns the size of a long encoded vector relative to the original. For a lossless code, this is a typical value for
+ * gradients. */
 double tt_code_ratio(tt_code code, tutti_type type);
 
 /* ---- blocks (lossy.c) ---- */
 
-/* n <= TT_CODE_BLOCK floats to a scale and n codes, and back. */
+/* Encode n <= TT_CODE_BLOCK floats as a scale and n codes, and decode them. */
 void tt_code_block(tt_code code, const float *x, size_t n, float *scale, uint8_t *codes);
 void tt_code_unblock(tt_code code, float scale, const uint8_t *codes, size_t n, float *x);
-/* Encodes and decodes n floats in place, in blocks that begin at the first. */
+/* Encodes and decodes n floats in place, in blocks that start at the first float. */
 void tt_code_round(tt_code code, float *x, size_t n);
 
-/* ---- frames (frame.c): what a message consists of ---- */
+/* ---- frames (frame.c), which messages consist of ---- */
 
-/* A frame is at most TT_FRAME bytes, and codes at most TT_FRAME_RAW bytes. It begins with the numbers
- * of both. */
+/* A frame has at most TT_FRAME bytes, and contains at most TT_FRAME_RAW bytes of decoded data. Its header contains both
+ * sizes. */
 enum { TT_FRAME = 32 << 10, TT_FRAME_HEAD = 8, TT_FRAME_RAW = 32 << 10 };
 
-/* Codes the first elements of `bytes` bytes of that type, as many as one frame takes; lossy codes take
- * whole blocks, or all that is left. Returns the frame's bytes; *taken: those coded. */
+/* Encodes the first elements of `bytes` bytes of that type, as many as fit in one frame. Lossy codes encode whole blocks,
+ * or all that is left. Returns the size of the frame and sets *taken to the number of bytes encoded. */
 size_t tt_frame_make(tt_code code, tutti_type type, const void *from, size_t bytes, void *frame,
                      size_t *taken);
-/* The size of a frame, and of its decoded data, from its first TT_FRAME_HEAD bytes; false: not a
- * frame. */
+/* Gets the size of a frame, and of its decoded data, from its first TT_FRAME_HEAD bytes. Returns false if they are not the
+ * header of a frame. */
 bool tt_frame_sizes(const void *head, size_t *frame, size_t *raw);
-/* Decodes a whole frame; false: it is damaged. */
+/* Decodes a whole frame. Returns false if it is damaged. */
 bool tt_frame_open(tt_code code, tutti_type type, const void *frame, void *to);
 
 #endif

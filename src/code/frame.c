@@ -1,10 +1,10 @@
-/* frame.c - what a coded message consists of: frames, each of which can be decoded by itself (code.h).
+/* frame.c - the frames that a compressed message consists of; each can be decoded on its own (code.h).
  *
- * Lossy      a frame is blocks, each a scale and its codes.
- * Lossless   a frame is byte planes. Each number is turned by one bit, so that the exponent fills the
- *            highest byte and the sign is the last bit. The plane of the highest bytes, and others
- *            that hold many zeros, are coded (huffman.h); the rest, bits of fractions, are copied.
- *            Numbers that are 0 are left out, if a map of one bit for each number takes fewer bytes.
+ * Lossy      A frame consists of blocks, each with a scale and its codes.
+ * Lossless   A frame consists of byte planes. Each number is rotated by one bit, so that the exponent fills the highest
+ *            byte and the sign is the last bit. The plane of the highest bytes is encoded (huffman.h), as are other
+ *            planes with many zeros. The remaining planes, which hold bits of fractions, are copied. Numbers that are 0
+ *            are omitted if a bitmap with one bit per number takes fewer bytes.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
@@ -16,15 +16,15 @@ enum {
   BLOCK_RAW = TT_CODE_BLOCK * sizeof(float),
   BLOCK_CODED = sizeof(float) + TT_CODE_BLOCK,
   BLOCKS = (int)TT_FRAME_RAW / BLOCK_RAW,
-  WIDEST = 8, /* bytes of an element, planes */
-  /* The most bytes of numbers in a lossless frame. One byte for the frame's kind precedes them, and one for each plane;
-   * the Huffman code may add TT_HUFFMAN_SPARE. */
+  WIDEST = 8, /* size of the largest element, in bytes, and number of its planes */
+  /* The maximum size of numbers in a lossless frame, in bytes. They are preceded by one byte for the kind of frame and one
+   * for each plane. The Huffman code may add TT_HUFFMAN_SPARE. */
   PLAIN = (TT_FRAME - TT_FRAME_HEAD - 1 - WIDEST - TT_HUFFMAN_SPARE) / WIDEST * WIDEST
 };
 _Static_assert(BLOCKS *BLOCK_CODED + TT_FRAME_HEAD <= (int)TT_FRAME, "a lossy frame");
 _Static_assert(PLAIN <= (int)TT_FRAME_RAW, "a lossless frame");
 
-/* ---- the numbers of bytes in front ---- */
+/* ---- the header with two sizes ---- */
 
 static void put_sizes(uint8_t *frame, size_t size, size_t raw) {
   const uint32_t both[2] = {(uint32_t)size, (uint32_t)raw};
@@ -41,7 +41,7 @@ bool tt_frame_sizes(const void *head, size_t *frame, size_t *raw) {
 
 /* ---- lossy ---- */
 
-/* Bytes of a block of n numbers. */
+/* Returns the size of a block of n numbers, in bytes. */
 static size_t block_bytes(size_t n) {
   return sizeof(float) + n;
 }
@@ -82,11 +82,11 @@ static bool open_blocks(tt_code code, const uint8_t *at, size_t size, float *to,
 
 /* ---- lossless ---- */
 
-enum { ALL, NOT_ZERO }; /* the numbers in the planes; of NOT_ZERO a map says which these are */
-enum { COPIED, CODED }; /* a plane */
+enum { ALL, NOT_ZERO }; /* numbers in the planes; for NOT_ZERO, a bitmap marks them */
+enum { COPIED, CODED }; /* representations of a plane */
 
-/* Loops over numbers of one width, which a compiler vectorises: counting zeros, leaving them out, putting them
- * back, and planes. */
+/* Loops over numbers of one width, which a compiler can vectorise. They count zeros, omit them, put them back, and convert
+ * to and from planes. */
 #define WIDTH(bits)                                                                              \
   static uint##bits##_t at##bits(const void *from, size_t i) {                                   \
     uint##bits##_t u;                                                                            \
@@ -144,7 +144,7 @@ WIDTH(64)
 #undef WIDTH
 #define OF_WIDTH(width, name) ((width) == 2 ? name##16 : (width) == 4 ? name##32 : name##64)
 
-/* Does a sample have enough zero bytes for the plane to be worth coding? */
+/* Returns true if a sample has enough zero bytes for encoding the plane to pay off. */
 static bool has_zeros(const uint8_t *plane, size_t n) {
   size_t zeros = 0, looked = 0;
   for (size_t i = 0; i < n; i += (1 + n / 128) | 1, looked++) zeros += plane[i] == 0;
@@ -176,7 +176,7 @@ static size_t make_lossless(size_t width, const void *from, size_t bytes, uint8_
   return (size_t)(make_planes(width, rest, n - zeros, at) - to);
 }
 
-/* n numbers from planes that fill the bytes from `at` to `end`. */
+/* Decodes n numbers from planes that fill the bytes from `at` to `end`. Returns false if the planes are damaged. */
 static bool open_planes(size_t width, const uint8_t *at, const uint8_t *end, void *to, size_t n) {
   uint8_t planes[PLAIN];
   for (size_t b = width; b-- > 0;) {
@@ -207,7 +207,7 @@ static bool open_lossless(size_t width, const uint8_t *at, size_t size, void *to
   return true;
 }
 
-/* ---- both ---- */
+/* ---- both kinds ---- */
 
 size_t tt_frame_make(tt_code code, tutti_type type, const void *from, size_t bytes, void *frame,
                      size_t *taken) {

@@ -1,8 +1,8 @@
 /* huffman.c - a canonical prefix code for bytes (huffman.h).
  *
- * Form       the first byte that occurs and the last; the code lengths of these two and of all bytes
- *            between them, 4 bits each; the sizes of STREAMS streams, 2 bytes each; the streams, lowest bits first. Each
- *            stream has its part of the bytes, so that a core decodes several streams in parallel.
+ * Form       The lowest and the highest byte value that occur; the code lengths of these two and of all values between
+ *            them, 4 bits each; the sizes of STREAMS streams, 2 bytes each; the streams, lowest bits first. Each stream
+ *            encodes a part of the bytes, so that a core decodes several streams in parallel.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "huffman.h"
 
@@ -13,14 +13,14 @@ _Static_assert(BITS < 16, "a length takes 4 bits");
 _Static_assert(AT_ONCE *BITS + 7 <= 64, "a word that begins at any bit has that many codes");
 
 typedef struct code {
-  uint8_t length[SYMBOLS];  /* 0: does not occur */
-  uint16_t bits[SYMBOLS];   /* first bit lowest */
-  uint32_t packed[SYMBOLS]; /* both, the length above; of packing alone */
+  uint8_t length[SYMBOLS];  /* 0: the byte does not occur */
+  uint16_t bits[SYMBOLS];   /* the first bit is the lowest */
+  uint32_t packed[SYMBOLS]; /* bits, with the length above them; used only for packing */
 } code;
 
 /* ---- lengths ---- */
 
-/* The bytes that occur, the rarest first. */
+/* Lists the byte values that occur, rarest first. Returns their number. */
 static int sorted(const uint32_t *count, int *symbols) {
   int n = 0;
   for (int s = 0; s < SYMBOLS; s++) {
@@ -32,8 +32,8 @@ static int sorted(const uint32_t *count, int *symbols) {
   return n;
 }
 
-/* Joins the two lightest nodes until one is left. The leaves are sorted, and joined nodes are created in
- * sorted order. *depth of leaf i, at most SYMBOLS - 1. */
+/* Joins the two lightest nodes until one is left. The leaves are sorted, and joined nodes are created in sorted order. Sets
+ * the depth of each leaf, at most SYMBOLS - 1. */
 static void huffman_depths(const uint32_t *weight, int n, int *depth) {
   uint32_t joined[SYMBOLS];
   int parent[2 * SYMBOLS], leaf = 0, inner = 0;
@@ -55,9 +55,9 @@ static void huffman_depths(const uint32_t *weight, int n, int *depth) {
   for (int i = 0; i < n; i++) depth[i] = below[i];
 }
 
-/* Cuts lengths to BITS. The rarest then give way, one bit each, until all codes fit. */
+/* Limits the lengths to BITS. The codes of the rarest bytes are then lengthened, by one bit each, until all codes fit. */
 static void limit_depths(int n, int *depth) {
-  int room = 1 << BITS; /* codes of BITS bits that are left */
+  int room = 1 << BITS; /* number of free codes of BITS bits */
   for (int i = 0; i < n; i++) {
     if (depth[i] > BITS) depth[i] = BITS;
     room -= 1 << (BITS - depth[i]);
@@ -69,7 +69,8 @@ static void limit_depths(int n, int *depth) {
   }
 }
 
-/* Canonical codes: shorter ones first, among equals the lower byte first. False: no such code. */
+/* Assigns canonical codes: shorter ones first, and for equal lengths lower bytes first. Returns false if no code has these
+ * lengths. */
 static bool assign(code *c) {
   unsigned next = 0;
   for (int length = 1; length <= BITS; length++, next <<= 1)
@@ -102,7 +103,7 @@ static void make_code(const uint32_t *count, code *c) {
 /* ---- packing ---- */
 
 static void count_bytes(const uint8_t *from, size_t n, uint32_t *count) {
-  uint32_t each[4][SYMBOLS] = {{0}}; /* so that equal neighbours do not wait for each other */
+  uint32_t each[4][SYMBOLS] = {{0}}; /* four counters, so that equal neighbours do not wait */
   size_t i = 0;
   for (; i + 4 <= n; i += 4)
     for (size_t k = 0; k < 4; k++) each[k][from[i + k]]++;
@@ -119,10 +120,10 @@ static size_t put_lengths(const code *c, int low, int high, uint8_t *to) {
   return at;
 }
 
-/* Codes n bytes. Writes whole words, up to 7 bytes beyond the end, which it returns. */
+/* Encodes n bytes and returns the end. Writes whole words, up to 7 bytes beyond the end. */
 static uint8_t *put_stream(const code *c, const uint8_t *from, size_t n, uint8_t *to) {
   uint64_t bits = 0;
-  unsigned held = 0; /* at most 7 between the rounds */
+  unsigned held = 0; /* at most 7 bits between rounds */
   size_t i = 0;
   for (; i + AT_ONCE <= n; i += AT_ONCE) {
     for (size_t k = 0; k < AT_ONCE; k++) {
@@ -144,7 +145,7 @@ static uint8_t *put_stream(const code *c, const uint8_t *from, size_t n, uint8_t
   return to + (held + 7) / 8;
 }
 
-/* Where the s-th of the streams begins. */
+/* Returns the index of the first byte of the s-th stream. */
 static size_t begin_of(size_t n, size_t s) {
   return tt_min((n + STREAMS - 1) / STREAMS * s, n);
 }
@@ -183,8 +184,8 @@ size_t tt_huffman_pack(const uint8_t *from, size_t n, uint8_t *to, size_t most) 
 
 /* ---- unpacking ---- */
 
-/* What the next BITS bits begin with: a byte, and the length of its code above it. In a damaged stream, bits may
- * begin no code; then the entry is arbitrary. */
+/* Fills a table indexed by the next BITS bits: the byte that they encode and, above it, the length of its code. In a
+ * damaged stream, some bits may not be a code; their entry is arbitrary. */
 static void make_table(const code *c, uint16_t *table) {
   for (unsigned i = 0; i < 1u << BITS; i++) table[i] = BITS << 8;
   for (int s = 0; s < SYMBOLS; s++)
@@ -192,7 +193,7 @@ static void make_table(const code *c, uint16_t *table) {
       table[i] = (uint16_t)(s | c->length[s] << 8);
 }
 
-/* The lengths; returns the bytes read, or 0. */
+/* Reads the lengths. Returns the number of bytes read, or 0 if they are damaged. */
 static size_t take_lengths(const uint8_t *from, size_t size, code *c) {
   memset(c, 0, sizeof *c);
   if (size < 2 || from[1] < from[0]) return 0;
@@ -206,7 +207,7 @@ static size_t take_lengths(const uint8_t *from, size_t size, code *c) {
   return bytes;
 }
 
-/* Up to 8 bytes from `at`, those past the end as 0. */
+/* Reads 8 bytes at `at`; bytes past the end are 0. */
 static uint64_t look(const uint8_t *at, const uint8_t *end) {
   uint64_t bits = 0;
   const ptrdiff_t left = end - at;
@@ -220,9 +221,9 @@ static uint64_t look(const uint8_t *at, const uint8_t *end) {
 typedef struct stream {
   const uint8_t *at;
   size_t size;
-  uint64_t used; /* bits */
+  uint64_t used; /* number of bits consumed */
   uint8_t *to;
-  size_t left; /* bytes to come */
+  size_t left; /* number of bytes still to decode */
 } stream;
 
 static void take_one(const uint16_t *table, stream *s, uint64_t *bits) {
@@ -232,8 +233,8 @@ static void take_one(const uint16_t *table, stream *s, uint64_t *bits) {
   s->used += e >> 8;
 }
 
-/* Decodes all streams in parallel, so that the table lookups of one do not delay the others, while each
- * has at least AT_ONCE bytes left, and whole words before its end. */
+/* Decodes all streams in parallel, so that the table lookups of one do not delay the others. Stops when any stream has
+ * fewer than AT_ONCE bytes left to decode, or less than a whole word before the end. */
 static void take_together(const uint16_t *table, stream s[STREAMS], const uint8_t *end) {
   size_t rounds = SIZE_MAX;
   for (int k = 0; k < STREAMS; k++) rounds = tt_min(rounds, s[k].left / AT_ONCE);
@@ -260,7 +261,7 @@ static void take_together(const uint16_t *table, stream s[STREAMS], const uint8_
   for (int k = 0; k < STREAMS; k++) s[k].left -= r * AT_ONCE;
 }
 
-/* The rest of a stream; false: it does not end where it should. */
+/* Decodes the rest of a stream. Returns false if it does not end where it should. */
 static bool take_rest(const uint16_t *table, stream *s) {
   const uint8_t *end = s->at + s->size;
   while (s->left && s->used <= 8 * (uint64_t)s->size) {

@@ -1,10 +1,10 @@
-/* lossy.c - blocks of floats as 8-bit numbers with a scale (code.h).
+/* lossy.c - encodes blocks of floats as 8-bit numbers with a scale (code.h).
  *
- * Idea       The scale is the largest magnitude over the code's largest number, rounded up to 16
- *            significant bits; so a product with an 8-bit number is exact. If the largest product
- *            would overflow, the scale is rounded down instead. Loops are plain C that a compiler
- *            vectorises; a block's largest magnitude is found among the bits, where NaN is largest.
- * Invariant  The same block gives the same codes on every machine with IEEE 754 floats.
+ * Idea       The scale is the largest magnitude divided by the code's largest number, rounded up to 16 significant
+ *            bits, so that its product with any 8-bit number is exact. If the largest product would overflow, the scale
+ *            is rounded down instead. Loops are plain C that a compiler vectorises. A block's largest magnitude is
+ *            found by comparing the bits, in which NaN is largest.
+ * Invariant  The same block yields the same codes on every machine with IEEE 754 floats.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
@@ -14,12 +14,12 @@
 
 static const uint32_t infinity = 0x7f800000u;
 
-/* The largest number of a code. */
+/* Returns the largest number of a code. */
 static float top_of(tt_code code) {
   return code == TT_CODE_INT8 ? 127.0f : code == TT_CODE_E4M3 ? 448.0f : 57344.0f;
 }
 
-/* The largest magnitude, as bits. */
+/* Returns the largest magnitude, as bits. */
 static uint32_t largest(const float *x, size_t n) {
   uint32_t most = 0;
   for (size_t i = 0; i < n; i++) {
@@ -29,7 +29,7 @@ static uint32_t largest(const float *x, size_t n) {
   return most;
 }
 
-/* Below 2^-100 products might lose bits. */
+/* Returns the scale, at least 2^-100, because products with smaller scales might lose bits. */
 static float scale_of(tt_code code, uint32_t most) {
   const float top = top_of(code), exact = tt_bits_float(most) / top, least = 0x1p-100f;
   const float up = tt_bits_float((tt_float_bits(exact) + 0xffu) & ~0xffu);
@@ -47,7 +47,7 @@ void tt_code_block(tt_code code, const float *x, size_t n, float *scale, uint8_t
   *scale = scale_of(code, most);
   const float by = 1 / *scale;
   if (code == TT_CODE_INT8) {
-    const float middle = 12582912.0f; /* 1.5 * 2^23: the sum ends with the integer */
+    const float middle = 12582912.0f; /* 1.5 * 2^23: the low bits of the sum are the integer */
     for (size_t i = 0; i < n; i++) codes[i] = (uint8_t)(tt_float_bits(x[i] * by + middle) & 0xff);
   } else if (code == TT_CODE_E4M3) {
     for (size_t i = 0; i < n; i++) codes[i] = tt_float_e4m3(x[i] * by);
@@ -79,8 +79,8 @@ void tt_code_round(tt_code code, float *x, size_t n) {
 
 /* ---- bounds ---- */
 
-/* Half the distance of the two largest numbers, over the largest; and 2^-14 more, since the scale is
- * rounded up by 2^-15 at most, and its inverse is rounded. */
+/* The largest error is half the distance between the code's two largest numbers, relative to the largest. 2^-14 is added
+ * because the scale is rounded up by at most 2^-15 and its inverse is rounded as well. */
 double tt_code_error(tt_code code) {
   const double half = code == TT_CODE_INT8 ? 0.5 : code == TT_CODE_E4M3 ? 16 : 4096;
   return tt_code_lossy(code) ? half / top_of(code) * (1 + 0x1p-14) : 0;

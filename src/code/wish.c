@@ -1,4 +1,4 @@
-/* wish.c - codes by name, and what callers allow (code.h).
+/* wish.c - names of codes, and the compression that callers allow (code.h).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +44,7 @@ static bool code_named(const char *name, tt_code *code) {
   return false;
 }
 
-/* The code after the number of "error=E,code=NAME". */
+/* Parses the code in "error=E,code=NAME"; `rest` is the text after the number. */
 static tutti_status parse_code(const char *who, const char *text, const char *rest,
                                tt_code_wish *wish) {
   wish->code = TT_CODE_INT8;

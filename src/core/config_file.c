@@ -1,10 +1,11 @@
-/* config_file.c - variables from configuration files.
+/* config_file.c - reads variables from configuration files.
  *
- * Idea       A file has lines NAME = value and comments that begin with #. /etc/tutti.conf is read first, then the user's file,
- *            whose lines win; or TUTTI_CONF names the only one. tt_env looks in these lines if the environment lacks a variable.
- *            The files are read once per process, when the first variable is read.
- * Invariant  A wrong line has no effect; it is kept for tt_variables_check, which names its file and number. Variables that
- *            launchers set, or that are not read through tt_env, are never taken from a file.
+ * Idea       A file consists of lines NAME = value and of comments that start with #. /etc/tutti.conf is read first,
+ *            and then the user's file, whose lines take precedence. If TUTTI_CONF is set, it names the only file.
+ *            tt_env searches these lines if the environment lacks a variable. The files are read once per process, when
+ *            the first variable is read.
+ * Invariant  An invalid line has no effect. It is kept for tt_variables_check, which reports its file and number.
+ *            Variables that launchers set, or that are not read with tt_env, are never taken from a file.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,13 +20,13 @@
 
 enum { MOST_BYTES = 1 << 16, MOST_LINES = 512, FILES = 2 };
 
-/* Networks' libraries contain a copy of this file, too, but not of tt_process. */
+/* Network libraries also contain a copy of this file, but not of tt_process. */
 static struct {
   pthread_once_t once;
   int n;
   tt_config_line lines[MOST_LINES];
-  char paths[FILES][PATH_MAX + 32]; /* of the lines */
-  char *texts[FILES];               /* they point into these, which are kept */
+  char paths[FILES][PATH_MAX + 32]; /* file names, which the lines point to */
+  char *texts[FILES];               /* their contents, never freed, because lines point to them */
   int ntexts;
   char files[FILES * (PATH_MAX + 32)];
 } tt_config = {.once = PTHREAD_ONCE_INIT};
@@ -42,14 +43,15 @@ bool tt_config_takes(const char *name) {
   return true;
 }
 
-/* Ends the text after its last letter, and skips blanks before the first one. */
+/* Removes blanks at the beginning and the end of a text. */
 static char *trimmed(char *text) {
   text += strspn(text, blanks);
   for (size_t n = strlen(text); n > 0 && strchr(blanks, text[n - 1]);) text[--n] = 0;
   return text;
 }
 
-/* The value without quotes, or without a comment; NULL: text follows the closing quote, or it is missing. */
+/* Returns the value without its quotes, or without a comment after it. Returns NULL if the closing quote is missing or
+ * followed by other text. */
 static char *value_in(char *text) {
   char quote[2] = {*text, 0}, *end;
   if (*text != '"' && *text != '\'') {

@@ -1,4 +1,4 @@
-/* copy.c - a copy by vector loads and stores.
+/* copy.c - copies memory with vector loads and stores.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "copy.h"
 
@@ -14,7 +14,7 @@ void tt_memcpy_by_vectors(void *to, const void *from, size_t n) {
     *(vector *)(void *)(t + 16) = b;
     *(vector *)(void *)(t + 32) = c;
     *(vector *)(void *)(t + 48) = d;
-    __asm__ volatile("" : : : "memory"); /* else the compiler may call memcpy */
+    __asm__ volatile("" : : : "memory"); /* otherwise the compiler may call memcpy */
   }
   memcpy(t, f, n);
 }

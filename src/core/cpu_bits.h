@@ -1,7 +1,7 @@
-/* cpu_bits.h - a set of CPUs of a machine, as many as Linux can have.
+/* cpu_bits.h - a set of CPUs, as many as Linux can have.
  *
- * Idea       The system's cpu_set_t holds 1,024, and a kernel that may have more refuses to fill it. Ranks publish their sets
- *            in shared memory, so the size is fixed.
+ * Idea       The system's cpu_set_t has 1,024 bits, and a kernel that may have more CPUs refuses to fill it. The size
+ *            is fixed, because ranks publish their sets in shared memory.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_CPU_BITS_H
 #define TT_CPU_BITS_H

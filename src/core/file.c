@@ -1,4 +1,4 @@
-/* file.c - reads, writes and locks whole files, whatever interrupts it.
+/* file.c - reads, writes and locks whole files, and continues after interrupts.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <stdlib.h>

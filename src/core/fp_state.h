@@ -1,9 +1,10 @@
-/* fp_state.h - sums do not depend on the state of the floating-point unit.
+/* fp_state.h - makes sums independent of the state of the floating-point unit.
  *
- * Idea       The rounding mode, flush-to-zero and denormals-are-zero belong to a thread, and a program or a library linked
- *            with -ffast-math may have changed them on one rank alone. Code that computes what ranks have in common runs
- *            between tt_fp_pin and tt_fp_restore: rounds to nearest, keeps denormals. A user's op runs in the caller's state.
- * Cost       about a nanosecond where the state is the usual one.
+ * Idea       Each thread has its rounding mode, flush-to-zero and denormals-are-zero. A program or a library linked
+ *            with -ffast-math may have changed them on a single rank. Code that computes results common to all ranks
+ *            therefore runs between tt_fp_pin and tt_fp_restore, which round to nearest and keep denormals. A user's op
+ *            runs in the caller's state.
+ * Cost       About a nanosecond if the state is the usual one.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_FP_STATE_H
 #define TT_FP_STATE_H
@@ -12,7 +13,7 @@
 
 #if defined(__x86_64__)
 #include <xmmintrin.h>
-#define TT_FP_UNUSUAL 0xe040u /* of MXCSR: flush to zero, rounding control, denormals are zero */
+#define TT_FP_UNUSUAL 0xe040u /* in MXCSR: flush to zero, rounding control, denormals are zero */
 typedef unsigned tt_fp_state;
 static inline tt_fp_state tt_fp_get(void) {
   return _mm_getcsr();
@@ -21,7 +22,7 @@ static inline void tt_fp_set(tt_fp_state s) {
   _mm_setcsr(s);
 }
 #elif defined(__aarch64__)
-#define TT_FP_UNUSUAL 0x3c80003u /* of FPCR: FIZ, AH, FZ16, rounding mode, FZ, default NaN */
+#define TT_FP_UNUSUAL 0x3c80003u /* in FPCR: FIZ, AH, FZ16, rounding mode, FZ, default NaN */
 typedef uint64_t tt_fp_state;
 static inline tt_fp_state tt_fp_get(void) {
   tt_fp_state s;
@@ -42,7 +43,7 @@ static inline void tt_fp_set(tt_fp_state s) {
 }
 #endif
 
-/* Returns the state of before, for tt_fp_restore. */
+/* Sets the usual state, and returns the previous one for tt_fp_restore. */
 static inline tt_fp_state tt_fp_pin(void) {
   const tt_fp_state s = tt_fp_get();
   if (__builtin_expect((s & TT_FP_UNUSUAL) != 0, 0)) tt_fp_set(s & ~(tt_fp_state)TT_FP_UNUSUAL);

@@ -1,15 +1,15 @@
 /* interrupt.c - interruptible waits (tutti_interrupt_set).
  *
- * Idea       A waiting thread checks now and then whether to continue. Only the thread that set the
- *            function calls it: its interpreter runs the signal handlers.
- * Cost       One atomic load per poll while no function is set; else one clock read.
+ * Idea       A waiting thread periodically checks whether to continue. Only the thread that set the function calls it,
+ *            because its interpreter runs the signal handlers there.
+ * Cost       One atomic load per poll if no function is set; otherwise one clock read.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <sched.h>
 #include <unistd.h>
 
 #include "process.h"
 
-static const double PAUSE = 0.02; /* s between two calls */
+static const double PAUSE = 0.02; /* between two calls, in s */
 
 void tutti_interrupt_set(tutti_interrupt_fn *fn, void *ctx) {
   /* order: threads set a function one after another */

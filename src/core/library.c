@@ -1,8 +1,8 @@
-/* library.c - opens tutti's optional libraries by their names.
+/* library.c - opens tutti's optional libraries by name.
  *
- * Idea       A library is searched for in the folder of libtutti, or of the program that contains it, then on the
+ * Idea       A library is searched for in the folder of libtutti, or of the program that contains it, and then on the
  *            system's path.
- * Invariant  A library stays loaded: it may have threads, and threads may run its code.
+ * Invariant  A library is never unloaded, because threads may be running its code.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <dlfcn.h>
 #include <limits.h>
@@ -12,7 +12,8 @@
 
 #include "core.h"
 
-/* The folder of the file that contains this code. A program may have been started by its name alone. */
+/* Gets the folder of the file that contains this code. If a program was started by its bare name, /proc/self/exe is
+ * used. */
 static void folder_here(char *folder, size_t size) {
   Dl_info info;
   if (!dladdr((void *)(uintptr_t)folder_here, &info) || !info.dli_fname) info.dli_fname = "";
@@ -30,7 +31,7 @@ static void *load(const char *of) {
   if (strchr(of, '/')) return dlopen(of, RTLD_NOW | RTLD_LOCAL);
   snprintf(name, sizeof name, "libtutti_%s.so.%d", of, TUTTI_VERSION_MAJOR);
   folder_here(folder, sizeof folder);
-  static const char *const places[] = {"", "../", "../lib/"}; /* the same folder; in build/, bin/ */
+  static const char *const places[] = {"", "../", "../lib/"}; /* for programs in build/ and bin/ */
   for (size_t i = 0; *folder && i < sizeof places / sizeof *places; i++) {
     snprintf(path, sizeof path, "%s%s%s", folder, places[i], name);
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);

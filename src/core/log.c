@@ -1,11 +1,10 @@
 /* log.c - log lines for the user: to the program's callback, and to the target of TUTTI_LOG.
  *
- * Idea       TUTTI_LOG holds words separated by commas: a level (warn, info, debug), stderr, off,
- *            or the name of a file, to which lines are appended. Without it, lines go to the
- *            callback if there is one; else to stderr, if the user has asked for them
- *            (TUTTI_EXPLAIN) or runs the job by a launcher (`tutti run`); else they are dropped.
+ * Idea       TUTTI_LOG consists of words separated by commas: a level (warn, info, debug), stderr, off, or the name of
+ *            a file, to which lines are appended. Without it, lines go to the callback if there is one. Otherwise they
+ *            go to stderr if TUTTI_EXPLAIN is set or a launcher started the job (`tutti run`), and are dropped if not.
  * Cost       Each line opens and closes its file. Lines are rare.
- * Invariant  Each line is one write, so lines of several ranks do not mix.
+ * Invariant  Each line is written by a single call, so lines of several ranks do not mix.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +20,7 @@ enum { OFF = -1, WARN, INFO, DEBUG };
 
 typedef struct place {
   int level;       /* the highest level that is logged */
-  bool chosen;     /* set by TUTTI_LOG: used in addition to a callback */
+  bool chosen;     /* set by TUTTI_LOG, so lines go here in addition to a callback */
   char file[4096]; /* "": stderr */
 } place;
 
@@ -62,8 +61,7 @@ static place find_place(void) {
   return p;
 }
 
-/* stderr's descriptor, or the file's. Opening a pipe without a reader is an error, it does not
- * block. */
+/* Returns the descriptor of stderr or of the file. Opening a pipe without a reader fails instead of blocking. */
 static int open_place(const place *p) {
   if (!*p->file) return STDERR_FILENO;
   const int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;

@@ -1,7 +1,7 @@
-/* long_wait.c - waits for other processes, as the log and `tutti doctor` show them (long_wait.h).
+/* long_wait.c - long waits for other processes, shown by the log and `tutti doctor` (long_wait.h).
  *
- * Invariant  A note belongs to the wait that set its bit. `since` is 0 while its words change, so a reader that sees the same
- *            `since` before and after has whole words. A child of fork makes a separate file.
+ * Invariant  A note belongs to the wait that set its bit. `since` is 0 while the words change, so a reader that finds
+ *            the same `since` before and after reading has consistent words. A forked child makes a separate file.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "long_wait.h"
 
@@ -13,11 +13,11 @@
 
 #include "process.h"
 
-static const double SHOWN_S = 0.1, AGAIN_S = 1; /* until it is first shown; between later updates */
+static const double SHOWN_S = 0.1, AGAIN_S = 1; /* before the first note; between updates */
 
 /* each since, taken, waits: order: shown to people, and looked at twice */
 
-/* This process's file; NULL: the system refuses it, or another thread is making it. */
+/* Returns this process's file, or NULL if the system refuses to make it or another thread is making it. */
 static tt_wait_notes *notes_here(void) {
   tt_wait_notes *notes = atomic_load(&tt_process.waits);
   if (notes && notes->pid == (uint64_t)getpid()) return notes;
@@ -34,7 +34,7 @@ static tt_wait_notes *notes_here(void) {
   mine->pid = (uint64_t)getpid();
   mine->fd = fd;
   if (atomic_compare_exchange_strong(&tt_process.waits, &notes, mine)) return mine;
-  munmap(at, sizeof *mine); /* another thread's was first */
+  munmap(at, sizeof *mine); /* another thread made one first */
   close(fd);
   return notes;
 }

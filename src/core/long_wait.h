@@ -1,9 +1,11 @@
-/* long_wait.h - waits for other processes outside an operation: all of them warn, and `tutti doctor` shows them.
+/* long_wait.h - waits for other processes outside an operation. All of them log warnings, and `tutti doctor` shows
+ * them.
  *
- * Idea       A wait is announced before it begins. After 0.1 s it is listed in a file in memory (a memfd), whose descriptor
- *            the doctor finds in /proc/PID/fd; after 10 s the log gets the same sentence. Waits inside an operation are listed
- *            in the communicator's control block instead (tt_shown), with the operation's number and step.
- * Cost       Nothing below 0.1 s but a clock; then a system call or two, once per process.
+ * Idea       A wait is announced before it starts. After 0.1 s it is listed in a file in memory (a memfd), whose
+ *            descriptor the doctor finds in /proc/PID/fd. After 10 s the same sentence is logged. Waits inside an
+ *            operation are listed in the communicator's control block instead (tt_shown), with the operation's number
+ *            and step.
+ * Cost       Only clock reads during the first 0.1 s; then one or two system calls, once per process.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_LONG_WAIT_H
 #define TT_LONG_WAIT_H
@@ -12,41 +14,41 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { TT_WAIT_NOTES = 15, TT_WAIT_WORDS = 240, TT_WARN_S = 10 /* after which any wait warns */ };
-#define TT_WAITS_NAME  "tutti-waits" /* of the memfd */
+enum { TT_WAIT_NOTES = 15, TT_WAIT_WORDS = 240, TT_WARN_S = 10 /* then a wait logs a warning */ };
+#define TT_WAITS_NAME  "tutti-waits" /* name of the memfd */
 #define TT_WAITS_MAGIC 0x3173746961777474u
 
-/* What another process reads. */
+/* A wait, as other processes read it. */
 typedef struct tt_wait_note {
   atomic_uint_fast64_t since; /* us on CLOCK_MONOTONIC; 0: unused */
-  char words[TT_WAIT_WORDS];  /* "tutti_comm_shrink waits for rank 3 (pid 7)" */
+  char words[TT_WAIT_WORDS];  /* such as "tutti_comm_shrink waits for rank 3 (pid 7)" */
 } tt_wait_note;
 
 typedef struct tt_wait_notes {
-  uint64_t magic, pid; /* magic: of this layout */
-  int64_t fd;        /* in that process */
+  uint64_t magic, pid; /* magic: identifies this layout */
+  int64_t fd;          /* descriptor in that process */
   atomic_uint taken; /* a bit for each note in use */
   tt_wait_note note[TT_WAIT_NOTES];
 } tt_wait_notes;
 
 typedef struct tt_long_wait {
   const char *call;        /* the public function */
-  double since, announced; /* s */
+  double since, announced; /* in s */
   bool warned;
-  tt_wait_note *note; /* or NULL */
+  tt_wait_note *note; /* may be NULL */
 } tt_long_wait;
 
-/* call: a constant string. */
+/* Starts a wait. `call` must be a constant string. */
 tt_long_wait tt_long_wait_begin(const char *call);
-/* For whom it waits, now: "rank 3 (pid 7)". Call this again and again; it is cheap. */
+/* Updates whom it waits for, such as "rank 3 (pid 7)". To be called repeatedly; the call is cheap. */
 void tt_long_wait_for(tt_long_wait *w, const char *whom, ...) __attribute__((format(printf, 2, 3)));
-/* The same before a wait inside the caller's code, such as a store: without the 0.1 s. */
+/* As above, but without the delay of 0.1 s. For a wait inside the caller's code, such as a store. */
 void tt_long_wait_show(tt_long_wait *w, const char *whom, ...)
     __attribute__((format(printf, 2, 3)));
-/* s until the next call of tt_long_wait_for has anything to do. */
+/* Returns the seconds until the next call of tt_long_wait_for has an effect. */
 double tt_long_wait_due(const tt_long_wait *w);
 void tt_long_wait_end(tt_long_wait *w);
-/* For tutti_finalize, when no thread waits any more. */
+/* For tutti_finalize, when no thread is waiting any more. Removes this process's file. */
 void tt_long_waits_close(void);
 
 #endif

@@ -24,8 +24,8 @@ static void __attribute__((constructor)) at_load(void) {
   tt_process.loaded_us = tt_clock_us(CLOCK_REALTIME);
 }
 
-/* The child of a fork may use tutti if the parent has not communicated; rendezvous stay with the
- * parent. The locks are reset, since another thread of the parent may have held one. */
+/* The child of a fork may use tutti only if the parent has not communicated. Connections remain with the parent. The locks
+ * are reset, because another thread of the parent may have held them. */
 static void in_child(void) {
   pthread_mutex_init(&tt_process.starting, NULL);
   pthread_mutex_init(&tt_process.lock, NULL);
@@ -99,7 +99,7 @@ typedef struct tt_unsent {
 
 void tt_unsent_keep(void *memory) {
   tt_unsent *u = malloc(sizeof *u);
-  if (!u) return; /* it is never freed */
+  if (!u) return; /* the memory is never freed */
   *u = (tt_unsent){atomic_load(&tt_process.unsent), memory};
   while (!atomic_compare_exchange_weak(&tt_process.unsent, &u->next, u)) continue;
 }
@@ -112,7 +112,8 @@ void tt_unsent_free(void) {
   }
 }
 
-/* All ranks of a job have the same settings, so on a terminal only rank 0 reports them. */
+/* Returns true if rank 0 reports settings for this rank as well. All ranks of a job have the same settings, so on a
+ * terminal only rank 0 reports them. */
 static bool rank_0_says_it(void) {
   const char *rank = tt_env("TUTTI_RANK");
   return !tt_process.log.fn && !tt_env("TUTTI_LOG") && rank && strcmp(rank, "0") != 0;

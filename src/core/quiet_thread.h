@@ -1,5 +1,5 @@
-/* quiet_thread.h - threads that take no signal, so that a program's handlers run on the program's own threads. It needs nothing
- * else of tutti: plugins and the drop-in start their threads with it, too.
+/* quiet_thread.h - threads that receive no signals, so that a program's handlers run on the program's own threads. This
+ * header depends on nothing else of tutti, because plugins and the drop-in library start their threads with it as well.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_QUIET_THREAD_H
 #define TT_QUIET_THREAD_H
@@ -8,7 +8,7 @@
 #include <signal.h>
 #include <stddef.h>
 
-/* As pthread_create; the thread starts with all signals blocked. */
+/* As pthread_create, but the thread starts with all signals blocked. */
 static inline int tt_quiet_thread(pthread_t *thread, void *(*run)(void *), void *of) {
   sigset_t all, before;
   sigfillset(&all);

@@ -1,4 +1,4 @@
-/* status.c - status codes and, per thread, the message of the last error.
+/* status.c - status codes, and the message of the last error of each thread.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,13 +12,13 @@ static _Thread_local char text[1024];
 
 tutti_status tt_fail(tutti_status status, const char *format, ...) {
   va_list args;
-  char fresh[sizeof sentence]; /* the arguments may include the old message */
+  char fresh[sizeof sentence]; /* separate, since the arguments may include the old message */
   va_start(args, format);
   vsnprintf(fresh, sizeof fresh, format, args);
   va_end(args);
   memcpy(sentence, fresh, sizeof sentence);
   const bool is_one = status <= TUTTI_OK && status >= TUTTI_ERR_INTERRUPTED;
-  return is_one ? status : TUTTI_ERR_SYSTEM; /* another process may have sent it */
+  return is_one ? status : TUTTI_ERR_SYSTEM; /* an unknown status from another process */
 }
 
 tutti_status tt_ended(tutti_status status) {

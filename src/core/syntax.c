@@ -1,11 +1,11 @@
-/* syntax.c - what readers of texts share: sizes with units, and where a text is wrong.
+/* syntax.c - shared helpers for parsers: sizes with units, and the positions of errors.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
 
 #include "core.h"
 
-enum { MOST = 40 }; /* characters of the text in a sentence */
+enum { MOST = 40 }; /* maximum number of characters quoted in a message */
 
 const char *tt_skip_comments(const char *at, const char *blanks) {
   for (at += strspn(at, blanks); *at == '#'; at += strspn(at, blanks)) at += strcspn(at, "\n");

@@ -1,4 +1,4 @@
-/* system.c - what the system says: the time, the environment, random words, and how much memory it can still give.
+/* system.c - queries the system: the time, the environment, random words, and the available memory.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ uint64_t tt_random(void) {
   uint64_t word;
   struct timespec t;
   if (getrandom(&word, sizeof word, 0) == sizeof word) return word;
-  clock_gettime(CLOCK_REALTIME, &t); /* a kernel without getrandom */
+  clock_gettime(CLOCK_REALTIME, &t); /* for a kernel without getrandom */
   return tt_mix(tt_mix((uint64_t)t.tv_sec ^ (uint64_t)t.tv_nsec << 32) ^ (uint64_t)getpid());
 }
 

@@ -1,5 +1,4 @@
-/* types.c - element types and ops: sizes, names, the ops of each type, and the ops that users
- * register.
+/* types.c - element types and ops: sizes, names, the ops of each type, and the ops that users register.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
-/* variables.c - the environment variables that tutti knows, and a warning for those that it does not.
+/* variables.c - tutti's environment variables, and a warning about unknown ones.
  *
- * Idea       variables.def is the one table. A variable that begins with TUTTI_ and is not in it is probably
- *            misspelled, and has no effect. The log has a warning, once, with the most similar name.
+ * Idea       variables.def is the only table. A variable that starts with TUTTI_ and is not in the table is probably
+ *            misspelled, and has no effect. It is reported once, with the most similar name.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <string.h>
@@ -38,7 +38,7 @@ const char *tutti_variable(int i, const char **group, const char **example, cons
   return variables[i].name;
 }
 
-/* How many letters must be changed, added or left out to make n letters of a name the name b. */
+/* Returns how many letters must be changed, added or removed to turn n letters of a name into the name b. */
 static size_t edits(const char *a, size_t n, const char *b) {
   size_t row[LONGEST + 1];
   const size_t m = strlen(b);
@@ -56,10 +56,12 @@ static size_t edits(const char *a, size_t n, const char *b) {
   return row[m];
 }
 
-/* The nearest name that a user may set; NULL: all are too different. Sets *known if `name` is a variable itself. */
+/* Returns the most similar name that a user may set, or NULL if all are too different. Sets *known if `name` is a variable
+ * itself. */
 static const char *nearest_variable(const char *name, size_t n, bool *known) {
   const char *best = NULL;
-  size_t least = (n - 6) / 3 + 1; /* more than a third of the letters off is another word */
+  size_t least = (n - 6) / 3 + 1; /* if more than a third of the letters differ, it is another
+                                   * word */
   *known = false;
   for (int i = 0; i < VARIABLES && !*known; i++) {
     const size_t off = edits(name, n, variables[i].name);
@@ -71,7 +73,8 @@ static const char *nearest_variable(const char *name, size_t n, bool *known) {
   return best;
 }
 
-/* Reports a name of n letters that tutti does not know; `place` is the line of a file, or empty. Returns whether it is known. */
+/* Reports a name of n letters that is not a variable of tutti. `place` is the line of a file, or empty. Returns true if the
+ * name is known. */
 static bool is_known(const char *place, const char *text, size_t n) {
   bool known;
   char name[80];

@@ -1,4 +1,4 @@
-/* bound.c - adds up what a rank's ports, its processor and the links carry.
+/* bound.c - lower bounds from the load on a rank's ports, its processor and the links.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -9,17 +9,17 @@
 
 enum { NUMBERS = 2 * TT_TREE_LEVELS };
 
-/* What one rank does: per level in both directions, and its processor. */
+/* The load of one rank: its ports per level, in both directions, and its processor. */
 typedef struct load {
   tt_bound_line port[2][TT_TREE_LEVELS], processor;
-  /* Multiples of the vector that it sends over links of each level; by their numbers, if symmetric ranks
-   * take links of the same numbers. */
+  /* What it sends over links of each level, as multiples of the vector. The entries are kept per link number, if symmetric
+   * ranks use links of the same numbers. */
   double sent[NUMBERS][TT_TREE_LEVELS];
-  double L; /* of the fastest message that it receives; < 0: none */
+  double L; /* L of the fastest message that it receives; < 0: none */
   uint32_t rank;
 } load;
 
-/* The level where two ranks part. */
+/* Returns the outermost level at which two ranks are in different domains. */
 static int parting_level(const tt_cost_model *model, int a, int b) {
   const tt_tree *tree = &model->tree;
   int l = 0, below = model->ranks;
@@ -45,19 +45,20 @@ static bool bursts(const tt_cost_model *model) {
   return any;
 }
 
-/* How many numbers of links symmetric ranks have in common; 1: all links of the level count together. */
+/* Returns the number of link numbers that symmetric ranks have in common, or 1 if all links of the level are counted
+ * together. */
 static size_t numbers_of(const tt_cost_model *model, int level) {
   return tt_topology_at(model, level)->same_numbers ? tt_links_numbered(model, level) : 1;
 }
 
-/* The links that a message takes at its sender's end, by these numbers. */
+/* Returns the links, by these numbers, that a message uses at its sender's end. */
 static tt_links same_links(const tt_cost_model *model, int level, const tt_sim_message *d) {
   if (tt_topology_at(model, level)->same_numbers) return tt_links_of(model, level, d, false);
   return (tt_links){0, 1};
 }
 
-/* s/B that a message takes at least at this rank's end: on the slowest link of its route, if no other
- * message uses that. On a torus this holds in each node of the route. */
+/* Returns the minimum time of a message at this rank's end, in s/B. It is the time on the slowest link of the route if no
+ * other message uses that link. On a torus this holds in each node of the route. */
 static double least_beta(const tt_cost_model *model, uint32_t rank, const tt_sim_message *d) {
   const int last = model->levels - 1;
   double beta = tt_link_at(model, last, rank)->beta;
@@ -76,15 +77,16 @@ static void load_links(load *x, const tt_sim_message *d, double share, const tt_
   }
 }
 
-/* Adds a message to the load of a rank's port. Where the placement is unknown, messages of a step share the time of the
- * first; they then wait only for the mean rank's bytes, if all ranks are symmetric. mean: 0: the placement is known. */
+/* Adds a message to the load of a rank's port. If the placement is known, `mean` is 0. Otherwise the messages of a step
+ * overlap with the first one, and if all ranks are symmetric they wait only for the bytes of an average rank. */
 static void load_port(tt_bound_line *port, double mean, const tt_bound_line *takes, bool first,
                       bool alike) {
   if (mean <= 0 || first) port->each += takes->each;
   port->slope += takes->slope * (mean <= 0 ? 1 : alike ? mean : 0);
 }
 
-/* Returns how much longer the processor works on the message if it is the first of its step. */
+/* Adds a message to the load of a rank. Returns the additional processor time that it costs if it is the first of its
+ * step. */
 static double load_message(load *x, const tt_sched *s, const tt_step *step, int peer, bool later,
                            bool alike, const tt_cost_model *model) {
   const int level = parting_level(model, s->rank, peer);
@@ -113,7 +115,7 @@ static void load_rank(load *x, const tt_sched *s, bool alike, const tt_cost_mode
   for (uint32_t i = 0; i < s->nsteps; i++) {
     const tt_step *step = &s->steps[i];
     const tt_sim_task job = tt_sim_job(s, step, model);
-    double first = 0; /* the least: any message may be the first */
+    double first = 0; /* the minimum, because any message may be the first */
     int others = 0;
     x->processor.each += job.o;
     x->processor.slope += job.copying + job.reducing;
@@ -132,7 +134,7 @@ static bool covers(const tt_bound_line *a, const tt_bound_line *b) {
   return a->each >= b->each && a->once >= b->once && a->slope >= b->slope && a->part >= b->part;
 }
 
-/* A line that does not fit is left out: the bound is lower then. */
+/* Adds a line. If there is no room for it, the line is dropped, which only lowers the bound. */
 static void add_bound(tt_bound *bound, tt_bound_line line) {
   for (int i = 0; i < bound->n; i++)
     if (covers(&bound->line[i], &line)) return;
@@ -143,14 +145,15 @@ static void add_bound(tt_bound *bound, tt_bound_line line) {
   if (kept < TT_BOUND_LINES) bound->line[bound->n++] = line;
 }
 
-/* Of a plan that is not cut in slices, all lines are sums for the whole: fewer are worth keeping. */
+/* Adds a line. If the plan is not cut into slices, the parts of a line are combined first, so that fewer lines need to be
+ * kept. */
 static void add_whole(tt_bound *bound, tt_bound_line line, bool sliced) {
   add_bound(bound,
             sliced ? line : (tt_bound_line){0, line.each + line.once, 0, line.slope + line.part});
 }
 
-/* Where levels have separate ports, each level is a bound. The sum of all sent messages of a slice is another, because
- * they leave one at a time. Otherwise all levels share the ports, as many as the level with the most has. */
+/* If levels have separate ports, each level gives a bound. The sum over all messages that a slice sends gives another,
+ * because they leave one at a time. Otherwise all levels share the ports, and their number is the largest of any level. */
 static void add_ports(tt_bound *bound, const load *x, const tt_cost_model *model, bool in,
                       bool sliced) {
   tt_bound_line all = {.once = in && x->L > 0 ? x->L : 0};
@@ -177,11 +180,12 @@ void tt_bound_rounds(tt_bound *bound, int rounds, const tt_cost_model *model) {
     const double alpha = link->alpha / tt_ports(link);
     if (!l || alpha < least) least = alpha;
   }
-  /* Each level has separate ports. */
+  /* Assumes that each level has separate ports. */
   add_bound(bound, (tt_bound_line){.once = rounds * least / model->levels});
 }
 
-/* s/B on a link of the level if each rank behind it sends a vector: one of several carries the mean at least. */
+/* Returns the time per byte on a link of the level if each rank behind it sends a vector. With several links, the busiest
+ * one carries at least the average. */
 static double busy_link(const tt_cost_model *model, int level, double ranks, uint32_t rank) {
   return ranks / tt_links_parallel(model, level) * tt_link_at(model, level, rank)->beta;
 }
@@ -229,7 +233,7 @@ static bool receives_from(const tt_sched *s, uint32_t i, int peer) {
   return tt_step_receives(&s->steps[i]) && has_peer(s, &s->steps[i], peer);
 }
 
-/* The step of `from` whose message the step `i` of `to` receives; nsteps: none. */
+/* Returns the step of `from` that sends the message which step `i` of `to` receives. Returns nsteps if no step does. */
 static uint32_t sending_step(const tt_sched *from, const tt_sched *to, uint32_t i) {
   uint32_t earlier = 0, j = 0;
   for (uint32_t k = 0; k < i; k++) earlier += receives_from(to, k, from->rank);
@@ -240,7 +244,8 @@ static uint32_t sending_step(const tt_sched *from, const tt_sched *to, uint32_t 
   return j;
 }
 
-/* The last receive that a step waits for; nsteps: none. waits: of as many as there are steps. */
+/* Returns the last receive that a step waits for, or nsteps if it waits for no receive. waits is scratch space with one
+ * element per step. */
 static uint32_t last_receive(const tt_sched *s, uint32_t step, bool *waits) {
   memset(waits, 0, s->nsteps * sizeof *waits);
   waits[step] = true;
@@ -252,7 +257,7 @@ static uint32_t last_receive(const tt_sched *s, uint32_t step, bool *waits) {
   return s->nsteps;
 }
 
-/* A peer of the step other than the rank itself; -1: none. */
+/* Returns a peer of the step other than the rank itself, or -1. */
 static int some_peer(const tt_sched *s, const tt_step *step) {
   for (int k = 0; k < step->peers.count; k++) {
     const int peer = tt_peer_rank(&step->peers, k, s->ranks);
@@ -261,7 +266,7 @@ static int some_peer(const tt_sched *s, const tt_step *step) {
   return -1;
 }
 
-/* The least that the processor works on a message of this step. */
+/* Returns the minimum processor time for a message of this step. */
 static double least_overhead(const tt_step *step, const tt_link *link) {
   return step->peers.count > 1 && link->o_next < link->o ? link->o_next : link->o;
 }
@@ -270,7 +275,7 @@ static double larger_of(double a, double b) {
   return a > b ? a : b;
 }
 
-/* sent: the step of the peer that sends the message. */
+/* Adds the message that `step` receives from a peer. `sent` is the step of the peer that sends it. */
 static void add_hop(tt_bound_line *line, const tt_sched *s, const tt_step *step, int peer,
                     const tt_step *sent, const tt_cost_model *model) {
   const int level = parting_level(model, s->rank, peer);

@@ -1,31 +1,35 @@
-/* contention.c - the load of links where the placement of ranks is unknown: a wrapper around any topology.
+/* contention.c - the load of links if the placement of ranks is unknown. Works with any topology.
  *
- * Idea       each message goes from anywhere to anywhere. A place is a domain of the outermost level; without levels, a rank.
- *            If every place sends one message, each of the topology's busiest links carries `mean` messages on average, and the
- *            busiest one by chance `excess` more. The messages that a place sends in a round are a sample, without repetition,
- *            of messages to all P - 1 others. The excess therefore vanishes as their number approaches P - 1: an all-to-all
- *            loads each link with its mean.
- * Latency    the last message of a round comes from the furthest place, when the others are gone, or over a link that has been
- *            busy since the first message came: whichever takes longer. A message from the nearest place arrives `nearest` s
- *            before a mean one, and the first of n arrives (n - 1) / (n + 1) of that before it.
- * Steps      messages of a step leave together and arrive together, because only many messages spread over all links.
- * Cost       O(n) for n messages, whether one rank is simulated for all or not.
- * Invariant  no message takes less time than alone on its link, nor than all of a round through the links of its sender, or of
- *            its reader.
- * Source     Raab and Steger, "Balls into bins", RANDOM 1998 (the excess); Valiant and Brebner, 1981 (random placement).
+ * Idea       Ranks may be anywhere. A place is a domain of the outermost level or, without levels, a rank. If every
+ *            place sends one message, each of the topology's busiest links carries `mean` messages on average, and by
+ *            chance the busiest one carries `excess` more. The messages that a place sends in a round are a sample,
+ *            without repetition, of messages to all P - 1 others. The excess therefore vanishes as their number
+ *            approaches P - 1: an all-to-all loads each link with its mean.
+ * Latency    The last message of a round either comes from the furthest place after all others have passed, or crosses
+ *            a link that has been busy since the first message arrived. The slower case counts. A message from the
+ *            nearest place arrives `nearest` seconds before an average one. The first of n messages arrives (n - 1) /
+ *            (n + 1) of that time before an average one.
+ * Steps      The messages of a step leave together and arrive together, because only many messages spread over all
+ *            links.
+ * Cost       O(n) for n messages, whether one rank or all ranks are simulated.
+ * Invariant  No message is faster than if it were alone on its link. A round takes at least as long as all its messages
+ *            take on the links of the sender or of the reader.
+ * Source     Raab and Steger, "Balls into bins", RANDOM 1998 (the excess); Valiant and Brebner, 1981 (random
+ *            placement).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 
 #include "sim.h"
 
-/* The load of a round on such links: messages, their shares of the vector, and the squares of the shares; then the share on
- * the busiest link, and how much earlier than a mean message the first one arrives there. */
+/* The load of a round on such links. The first fields are the number of messages, the sum of their shares of the vector,
+ * and the sum of squares of the shares. `busiest` is the share on the busiest link. The first message arrives there
+ * `sooner` seconds before an average one. */
 typedef struct round_load {
   double messages, shares, squares;
   double busiest, sooner;
 } round_load;
 
-/* The loads of all rounds, and the shares that each simulated rank sends and receives in each. */
+/* The loads of all rounds, and the shares that each simulated rank sends and receives in each round. */
 typedef struct all_loads {
   round_load *round;
   double *sent, *received;
@@ -42,19 +46,20 @@ static double busier_of(double a, double b) {
   return a > b ? a : b;
 }
 
-/* Newton's way, for the library needs no libm, and all ranks get the same bits. */
+/* Returns a square root by Newton's method, so that the library needs no libm and all ranks get the same bits. */
 static double root_of(double x) {
   double root = busier_of(x, 1);
   for (int i = 0; i < 60 && x > 0; i++) root = (root + x / root) / 2;
   return x > 0 ? root : 0;
 }
 
-/* Fractions of the vector on the busiest link of a round; each place has the mean load. */
+/* Returns the share of the vector on the busiest link of a round, assuming that each place has the average load. */
 static double on_busiest_link(const tt_sim *sim, const round_load *all) {
   const tt_contention *x = &sim->model.contention;
   const double places = tt_tree_count(&sim->model.tree, 0, 0);
   const double each = sim->model.ranks / places / sim->sim_ranks;
-  const double left = 1 - all->messages * each / (places - 1); /* of the others, which receive none */
+  const double left = 1 - all->messages * each / (places - 1); /* fraction of places that receive
+                                                                * nothing */
   const double squares = all->squares * each * (left > 0 ? left : 0);
   return x->mean * all->shares * each + x->excess * root_of(squares);
 }
@@ -76,7 +81,8 @@ static void add_load(all_loads *x, const tt_sim_message *d, uint32_t round, size
   x->received[in] += d->share;
 }
 
-/* The slowest link on the message's way: the busiest of all, or those of the nodes at its ends, which several ports share. */
+/* Sets the time of a message by the slowest link of its route: either the busiest of all, or the links of the nodes at its
+ * ends, which several ports share. */
 static void use_load(tt_sim *sim, tt_sim_message *d, const all_loads *x, uint32_t round, size_t out,
                      size_t in) {
   const tt_link *link = &sim->model.link[0];

@@ -1,7 +1,7 @@
-/* cost_model.c - cost models from the parameters of a profile.
+/* cost_model.c - makes cost models from the parameters of a profile.
  *
- * Idea       the parameters of a level replace those that hold everywhere, and those of a host replace those
- *            of its level.
+ * Idea       The parameters of a level override the global ones, and the parameters of a host override those of its
+ *            level.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
@@ -13,7 +13,7 @@ static void put_figure(double *to, double own) {
 }
 
 void tt_link_put(tt_link *link, const tt_link *own) {
-  if (own->o >= 0) link->o_next = -1; /* unless that is set, too */
+  if (own->o >= 0) link->o_next = -1; /* unless own->o_next is set as well */
   put_figure(&link->alpha, own->alpha);
   put_figure(&link->L, own->L);
   put_figure(&link->g, own->g);
@@ -27,7 +27,7 @@ void tt_link_put(tt_link *link, const tt_link *own) {
   if (link->o_next < 0) link->o_next = link->o;
 }
 
-/* The link of the named level; f has the figures that are not set for it. */
+/* Returns the link of the named level. Parameters that are not set for that level are taken from f. */
 static tt_link link_of(const tt_profile *m, const char *name, tt_link f) {
   for (int i = 0; i < m->levels; i++)
     if (strcmp(m->level[i].name, name) == 0) tt_link_put(&f, &m->level[i].is);
@@ -55,13 +55,12 @@ void tt_cost_net(const tt_profile *m, int ranks, const tt_tree *tree, tt_cost_mo
   p->gamma = m->gamma;
 }
 
-/* The figures with this many ranks per core. If only some cores have two ranks, the others wait
- * less. */
+/* Returns the parameters for this many ranks per core. If only some cores have two ranks, the other ranks wait less. */
 static tt_shm_figures shm_of(const tt_profile *m, double ranks_per_core) {
   tt_shm_figures f = m->shm;
   const tt_shm_figures *c = &m->oversubscribed;
   if (ranks_per_core <= 1) return f;
-  if (c->copy >= 0) f.far = -1; /* unless they are set, too */
+  if (c->copy >= 0) f.far = -1; /* unless they are set as well */
   if (c->loop_copy >= 0) f.loop_far = f.loop_next_input = -1;
   const double *set = &c->wait; /* all members are of this type */
   for (size_t i = 0; i < sizeof f / sizeof *set; i++)
@@ -86,9 +85,8 @@ bool tt_shm_levels_known(const tt_profile *m, const tt_tree *tree) {
   return false;
 }
 
-/* The link of a level within a machine: `near`, which leads to ranks of the same innermost domain,
- * with the level's own figures. What a line takes longer than among near ranks, it takes longer
- * where ranks share cores, too. */
+/* Returns the link of a level within a machine. `near` is the link to ranks of the same innermost domain; the parameters of
+ * the level override it. The additional delay of a cache line on this level is the same if ranks share cores. */
 static tt_link shm_link(const tt_profile *m, const char *name, tt_link near) {
   const tt_shm_level *x = shm_level_of(m, name);
   if (x && x->delay > m->shm.wait) near.L += x->delay - m->shm.wait;
@@ -96,7 +94,7 @@ static tt_link shm_link(const tt_profile *m, const char *name, tt_link near) {
   return near;
 }
 
-/* Inside a node a rank's processor is also its port: it writes its messages, and reads them. */
+/* Inside a node, a rank's processor is also its port, because the processor writes and reads messages. */
 void tt_cost_inside(const tt_profile *m, int levels, double ranks_per_core, tt_cost_model *p) {
   const tt_shm_figures f = shm_of(m, ranks_per_core);
   const tt_link shm = {

@@ -1,17 +1,17 @@
-/* curve.c - the predicted time as a function of the size: a few lines.
+/* curve.c - approximates the predicted time as a function of the size by a few lines.
  *
- * Idea       a simulation at one size also gives the line that is valid around it. Where the
- *            lines of two sizes cross, a third simulation tells whether they meet there, or
- *            another line is between them; and so on.
- * Cost       usually two simulations more than lines. Long ones are run less often.
- * Invariant  exact if the order of events is fixed, since then the time is the maximum of
- *            lines; otherwise close, since it is exact at every size simulated.
+ * Idea       A simulation at one size also yields the line that is valid around that size. At the intersection of the
+ *            lines of two sizes, a third simulation shows whether they are adjacent or another line lies between them.
+ *            This is repeated recursively.
+ * Cost       Usually two simulations more than there are lines. Long simulations are run fewer times.
+ * Invariant  Exact if the order of events is fixed, because the time is then the maximum of lines. Otherwise close,
+ *            because it is exact at every simulated size.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 
 #include "sim.h"
 
-/* Bytes. With 0 bytes many events would be simultaneous, and their order would be arbitrary. */
+/* In bytes. At 0 bytes many events would be simultaneous, and their order arbitrary. */
 static const double shortest = 1, longest = (double)((int64_t)1 << 42);
 
 static double time_at(tt_line l, double bytes) {
@@ -22,7 +22,7 @@ static bool nearly_equal(double a, double b) {
   return fabs(a - b) <= 1e-9 * (fabs(a) + fabs(b));
 }
 
-/* A size between two others: their geometric mean, to a factor of two. */
+/* Returns a size between two others: their geometric mean, within a factor of two. */
 static double halfway(double lo, double hi) {
   double mid = lo > 1 ? lo : 1;
   while (mid * mid < (lo > 1 ? lo : 1) * hi) mid *= 2;
@@ -40,8 +40,7 @@ static bool line_at(tt_sim *sim, double bytes, tt_line *l) {
   return true;
 }
 
-/* Removes the line with the shortest range (as a ratio of sizes); the one before it covers the
- * range. */
+/* Removes the line with the shortest range (as a ratio of sizes). The line before it then covers that range. */
 static void drop_shortest_line(tt_curve *c, double end) {
   int least = 1;
   for (int i = 1; i < c->n; i++) {
@@ -64,7 +63,7 @@ void tt_curve_add(tt_curve *c, double from, tt_line l) {
 static bool refine_between(tt_sim *sim, tt_curve *c, double lo, tt_line a, double hi, tt_line b,
                            int deep);
 
-/* Between lo and hi, tt_line l is assumed to be valid: checks it once, near the middle. */
+/* Checks the assumption that line l is valid between lo and hi by one simulation near the middle. */
 static bool look_between(tt_sim *sim, tt_curve *c, double lo, double hi, tt_line l, int deep) {
   const double mid = halfway(lo, hi);
   tt_line m;
@@ -75,8 +74,7 @@ static bool look_between(tt_sim *sim, tt_curve *c, double lo, double hi, tt_line
          refine_between(sim, c, mid, m, hi, l, deep - 2);
 }
 
-/* Adds the lines between two sizes whose lines are known; the first line is in the curve
- * already. */
+/* Adds the lines between two sizes whose lines are known. The first of these lines is already in the curve. */
 static bool refine_between(tt_sim *sim, tt_curve *c, double lo, tt_line a, double hi, tt_line b,
                            int deep) {
   if (nearly_equal(time_at(a, hi), time_at(b, hi)) && nearly_equal(time_at(a, lo), time_at(b, lo)))
@@ -86,7 +84,7 @@ static bool refine_between(tt_sim *sim, tt_curve *c, double lo, tt_line a, doubl
   if (!crosses) mid = halfway(lo, hi); /* not a maximum of lines */
   tt_line m;
   if (!line_at(sim, mid, &m)) return false;
-  if (deep == 0 && !crosses) /* the time is hardly less than either line says */
+  if (deep == 0 && !crosses) /* the time is hardly below either line */
     mid = time_at(a, mid) > time_at(b, mid) ? hi : lo;
   if (deep == 0 || (crosses && nearly_equal(time_at(m, mid), time_at(a, mid)))) {
     if (!look_between(sim, c, lo, mid, a, deep)) return false;

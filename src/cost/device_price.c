@@ -1,8 +1,8 @@
-/* device_price.c - the two ways of device_price.h, as sums of figures.
+/* device_price.c - evaluates the formulas of device_price.h.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "device_price.h"
 
-enum { SHORT = 32 << 10 }; /* bytes of a copy that waits for the device's turn */
+enum { SHORT = 32 << 10 }; /* bytes; copies up to this size wait for a time slice */
 
 static double larger(double a, double b) {
   return a > b ? a : b;
@@ -12,12 +12,12 @@ tt_device_price tt_price_on_devices(const tt_device_figures *f, int ranks, int d
                                     uint64_t bytes, double plan) {
   const double n = (double)bytes, own = (double)ranks / devices;
   const double memory = 2 * own * n * f->memory, link = (ranks - own) * n / devices * f->link;
-  const double bus = own * n * f->bus; /* of the ranks that share it; both directions in parallel */
+  const double bus = own * n * f->bus; /* for the ranks that share the bus, in each direction */
   const double turn = devices < ranks && bytes <= SHORT ? f->turn : 0;
   return (tt_device_price){f->sum + larger(memory, link), 2 * f->copy + turn + larger(bus, plan)};
 }
 
-/* A kernel reads its block of all vectors, and writes it once. */
+/* A kernel reads its block of all vectors and writes it once. */
 tt_device_price tt_price_near_devices(const tt_device_figures *f, int ranks, int devices,
                                       uint64_t bytes, double plan, double stage) {
   const double n = (double)bytes, own = (double)ranks / devices;

@@ -1,10 +1,10 @@
 /* host_links.c - hosts whose links differ.
  *
- * Idea       The figures of a host replace those of the links at its level. They also replace what a message to
- *            another rack or pod costs its end, where that is less: such a message crosses the host's
- *            link, too. Hosts with the same figures are of one kind; kind 0 are all others.
- * Cost       nothing, unless a profile has figures of a host among the model's.
- * Invariant  a pure function of the profile, the levels and the numbers of the hosts.
+ * Idea       The parameters of a host override those of the links at its level. A message to another rack or pod also
+ *            crosses the host's link, so its costs at that end are at least those of the host. Hosts with the same
+ *            parameters are of one kind; kind 0 consists of all others.
+ * Cost       None, unless a profile has parameters of a host of the model.
+ * Invariant  A pure function of the profile, the levels and the numbers of the hosts.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "host_links.h"
 
@@ -33,7 +33,7 @@ void tt_host_found(tt_profile *m, const char *name, int number) {
   }
 }
 
-/* 1 + the index of the figures; a name goes before a number. */
+/* Returns 1 + the index of the host's parameters, or 0. Parameters of a name override those of a number. */
 static int kind_of_host(const tt_profile *m, int number) {
   int kind = 0;
   for (int i = 0; i < m->hosts && number >= 0; i++) {
@@ -51,7 +51,7 @@ static double larger_one(double a, double b) {
   return a > b ? a : b;
 }
 
-/* The link of a level at the end of such a host. */
+/* Returns the link of a level at the end of such a host. */
 static tt_link link_at_host(const tt_cost_model *p, int level, int of_hosts, const tt_link *own) {
   tt_link f = p->link[level];
   if (level > of_hosts) return f;
@@ -116,7 +116,7 @@ tutti_status tt_hosts_new(const tt_profile *m, const tt_cost_model *p, int insid
   return TUTTI_OK;
 }
 
-/* The number of domains of a level. */
+/* Returns the number of domains of a level. */
 static int count_level(const tt_tree *t, int level) {
   int last = 0;
   for (int l = 0; l <= level; l++) last = tt_tree_first(t, l, last) + tt_tree_count(t, l, last) - 1;
@@ -136,8 +136,8 @@ tutti_status tt_hosts_known(const tt_profile *m, const tt_cost_model *p) {
 /* ---- the order of ranks ---- */
 
 typedef struct placed {
-  int parent, at; /* the domain of hosts that it is in; its index among all hosts */
-  double seconds; /* of a message of 64 KiB through its link */
+  int parent, at; /* the enclosing domain of hosts, and the host's index among all hosts */
+  double seconds; /* time of a message of 64 KiB through its link */
 } placed;
 
 static int by_speed(const void *a, const void *b) {
@@ -147,7 +147,7 @@ static int by_speed(const void *a, const void *b) {
   return (x->at > y->at) - (x->at < y->at);
 }
 
-/* The hosts are blocks of `size` places, `each` of them in a domain. */
+/* Sorts the hosts of each domain by speed. A host is a block of `size` positions, and a domain has `each` hosts. */
 static tutti_status order_blocks(const tt_cost_model *p, const tt_hosts *h, int size, int each,
                                  int *order) {
   const int n = p->ranks / size;
@@ -178,7 +178,7 @@ tutti_status tt_hosts_order(const tt_profile *m, const char *levels, int inside,
   if (!m->hosts || m->torus) return TUTTI_OK;
   if (*levels && (tt_tree_parse(levels, &tree) || !tree.even)) return TUTTI_OK;
   tt_cost_net(m, ranks, *levels ? &tree : NULL, &model);
-  int *at = malloc((size_t)ranks * sizeof *at); /* the number of the host at each place */
+  int *at = malloc((size_t)ranks * sizeof *at); /* host number at each position */
   if (!at) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for an order of %d ranks", ranks);
   for (int v = 0; v < ranks; v++) at[v] = number[order[v]];
   tutti_status status = tt_hosts_new(m, &model, inside, at, ranks, &h);

@@ -1,8 +1,8 @@
 /* profile.c - reads and writes the profile of a machine.
  *
- * Idea       one table has every figure's name, kind, place and meaning; reading and
- *            writing only walk it.
- * Invariant  a profile that is written and read back has the same figures, bit by bit.
+ * Idea       A table lists the name, kind, location and meaning of every parameter. Reading and writing only traverse
+ *            it.
+ * Invariant  A profile that is written and read back has bitwise equal parameters.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "profile.h"
 
@@ -13,14 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST 1e6 /* s, or s/B; keeps sums of figures finite */
+#define MOST 1e6 /* in s or s/B; keeps sums of parameters finite */
 
 typedef enum kind { SECONDS, PER_BYTE, BYTES, MEAN, COUNT, MANY, YES } kind;
 
 typedef struct figure {
   const char *name;
   kind kind;
-  size_t at; /* in the profile; of a level: in its figures */
+  size_t at; /* offset in the profile or, for a parameter of a level, in tt_link */
   const char *meaning;
 } figure;
 
@@ -48,7 +48,7 @@ static const figure of_level[] = {
 enum { OF_LEVEL = sizeof of_level / sizeof *of_level };
 
 #define AT(member) offsetof(tt_profile, member)
-/* Figures of a level within a machine; i: its index in tt_inner_levels. */
+/* Parameters of a level within a machine; i is its index in tt_inner_levels. */
 #define LEVEL(name, i)                                                 \
   {"shm." name ".delay", SECONDS, AT(shm_level[i].delay),              \
    "as shm.wake, between domains of this level, if longer"},           \
@@ -142,8 +142,7 @@ static void set_value(const figure *f, void *of, double value) {
     *(double *)at = value;
 }
 
-/* If several ranks share a core, a round costs a turn of the scheduler for each other rank of the
- * core. */
+/* If several ranks share a core, a round costs one scheduler time slice for each other rank of the core. */
 void tt_profile_shm(tt_profile *profile) {
   tt_profile_net(profile);
   profile->gamma = 0.01e-9;
@@ -169,7 +168,7 @@ void tt_profile_net(tt_profile *profile) {
       .shm_level = {{-1, -1}, {-1, -1}, {-1, -1}},
       .between = -1,
       .code = {.int8 = 0.2e-9, .fp8 = 0.5e-9, .lossless = 1.3e-9, .left = 840},
-      /* an H100 on PCIe; the link as assumed, not measured */
+      /* an H100 on PCIe; `link` is an assumption, the other values were measured */
       .device = {.sum = 16e-6,
                  .memory = 0.35e-12,
                  .link = 20e-12,
@@ -206,7 +205,7 @@ static bool unit(const char *at, const char *name) {
   return strncmp(at, name, strlen(name)) == 0 && ends(at + strlen(name));
 }
 
-/* Parses "30us" as seconds; -1: not a time. */
+/* Parses a time such as "30us" as seconds. Returns -1 if the text is not a time. */
 static double seconds(const char *at) {
   static const struct {
     const char *name;
@@ -220,7 +219,7 @@ static double seconds(const char *at) {
   return -1;
 }
 
-/* Parses "10Gbit/s" as seconds per byte; -1: not a rate. */
+/* Parses a rate such as "10Gbit/s" as seconds per byte. Returns -1 if the text is not a rate. */
 static double per_byte(const char *at) {
   static const char prefix[] = "kMGT";
   char *end;
@@ -281,7 +280,7 @@ static const figure *find_figure(const figure *table, int n, const char *name, s
 
 static const tt_link unset = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
 
-/* Finds or adds the figures of the named level; NULL: no capacity for another. */
+/* Finds or adds the parameters of the named level. Returns NULL if there are too many levels. */
 static tt_link *level_of(tt_profile *m, const char *name, size_t length) {
   for (int i = 0; i < m->levels; i++)
     if (key_is(name, length, m->level[i].name)) return &m->level[i].is;
@@ -295,7 +294,7 @@ static tt_link *level_of(tt_profile *m, const char *name, size_t length) {
 
 #define DIGITS "0123456789"
 
-/* Reads "3", "4-7" or a name. NULL, or what was expected. */
+/* Reads "3", "4-7" or a name. Returns NULL, or a description of what was expected. */
 static const char *read_hosts(const char *at, size_t length, tt_host_figures *x) {
   const size_t first = strspn(at, DIGITS), dash = first < length && at[first] == '-' ? 1 : 0,
                last = dash ? strspn(at + first + 1, DIGITS) : 0;
@@ -323,7 +322,7 @@ static bool overlap(const tt_host_figures *a, const tt_host_figures *b) {
   return !*a->name && !*b->name && a->first <= b->last && b->first <= a->last;
 }
 
-/* Finds the figure "host.4-7.beta": `dot` is before its last word. Adds the hosts if they are new. */
+/* Finds a parameter such as "host.4-7.beta", where `dot` precedes the last word. Adds the hosts if they are new. */
 static tutti_status find_host(const reader *r, tt_profile *m, const char *dot, size_t length,
                               const figure **f, void **of) {
   const char *who = r->at + sizeof "host." - 1;
@@ -369,7 +368,7 @@ static tutti_status read_stamp(const reader *r, const char *at, const char *what
   return TUTTI_OK;
 }
 
-/* Finds the figure "gamma.bf16" of a type; NULL: not one. */
+/* Finds the parameter of a type, such as "gamma.bf16". Returns NULL if the key is not one. */
 static const figure *gamma_of(const char *key, size_t length, tt_profile *m, void **of) {
   static const figure one = {"gamma", PER_BYTE, 0, "per byte added"};
   if (length < 7 || memcmp(key, "gamma.", 6) != 0) return NULL;

@@ -1,12 +1,14 @@
-/* sim.c - simulates schedules greedily: the event that is ready first goes first.
+/* sim.c - simulates schedules as a greedy discrete-event simulation: the earliest ready event is processed first.
  *
- * Idea       a heap (sim_heap.c) has the events that are ready and their times: steps that want their processor, messages that
- *            want a port. Each remembers what it waited for last, so the critical path is a walk back from the last
- *            event. If several messages wait for a port, the one that comes first in the schedule of the port's rank
- *            gets it first.
- * Cores      up to FEW ranks may share cores: each takes turns on its own; or, woken, goes to the one that is free first.
+ * Idea       A heap (sim_heap.c) holds the events that are ready, with their times: steps that need their processor and
+ *            messages that need a port. Each event records what it waited for last, so the critical path is found by
+ *            walking back from the last event. If several messages wait for a port, the one that is first in the
+ *            schedule of the port's rank is served first.
+ * Cores      Up to FEW ranks may share simulated cores. A rank runs on its fixed core or, if ranks migrate, on the core
+ *            that is free first.
  * Cost       O(n log n) for n steps and messages.
- * Invariant  the time is the sum of the parts along that walk. Ties are decided by number: all ranks get the same.
+ * Invariant  The time is the sum of the parts on the critical path. Ties are broken by event number, so all ranks get
+ *            the same result.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +19,7 @@ enum { FEW = 32 }; /* ranks */
 
 /* ---- events ---- */
 
-/* One dependency of a step has completed. */
+/* Records that one dependency of a step has completed. */
 static void dependency_done(tt_running *s, uint32_t step, double at, uint32_t cause) {
   tt_sim_timing *m = &s->timing[step];
   if (m->cause == TT_NOTHING || at > m->ready) {
@@ -34,7 +36,7 @@ static void end_step(tt_running *s, uint32_t step, double at, uint32_t cause) {
     dependency_done(s, s->sim->then[i], m->end, cause);
 }
 
-/* The maximum over levels and hosts; levels that share ports use the first of these. */
+/* Returns the largest number of ports over all levels and hosts. Levels that share ports use the first of these. */
 static int most_ports(const tt_cost_model *p) {
   const int kinds = p->hosts ? p->hosts->kinds : 1;
   int most = 1;
@@ -45,7 +47,7 @@ static int most_ports(const tt_cost_model *p) {
   return most;
 }
 
-/* The port that is free first, for messages of a level. */
+/* Returns the port for messages of a level that becomes free first. */
 static tt_server *earliest(const tt_running *s, tt_server *all, uint32_t sim_rank, int level) {
   const tt_cost_model *p = &s->sim->model;
   const int first = p->ports_per_level ? (int)sim_rank * p->levels + level : (int)sim_rank;
@@ -59,8 +61,8 @@ static bool buffered(const tt_cost_model *p) {
   return p->shm.copy > 0 && !p->shm.exported;
 }
 
-/* Is the server free? If not, queues `event` again for when it is: then the waiting events go by
- * their order in the schedule. */
+/* Returns true if the server is free. Otherwise queues `event` again for the time when it becomes free. Events that wait
+ * for the same server are then ordered as in the schedule. */
 static bool is_free(tt_running *s, const tt_server *x, double at, uint32_t event,
                     tt_sim_timing *m) {
   if (x->free <= at || tt_sim_together(s->sim, x->last, event)) return true;
@@ -69,7 +71,7 @@ static bool is_free(tt_running *s, const tt_server *x, double at, uint32_t event
   return false;
 }
 
-/* A message that is read while it is written: its reader copies the last piece after its writer is done. */
+/* Handles a message that is read while it is written. The reader copies the last piece after the writer has finished. */
 static void lag(tt_running *s, uint32_t d) {
   const tt_sim *sim = s->sim;
   const tt_sim_message *message = &sim->message[d];
@@ -86,13 +88,13 @@ static void lag(tt_running *s, uint32_t d) {
   m->level = message->level;
 }
 
-/* B of the vector that are charged on a message's link. */
+/* Returns the number of bytes of the vector that are charged on a message's link. */
 static double charged(const tt_running *s, const tt_sim_message *d) {
   const double saved = s->sim->saved[d->narrowest];
   return s->bytes > saved ? s->bytes - saved : 0;
 }
 
-/* The rank's core; or the one that is free first, if ranks migrate. */
+/* Returns the rank's core or, if ranks migrate, the core that is free first. */
 static tt_server *core_of(tt_running *s, uint32_t sim_rank) {
   tt_server *best = &s->o[s->cores ? sim_rank % s->cores : sim_rank];
   for (uint32_t i = 0; i < s->cores && s->sim->model.shm.migrates; i++)
@@ -100,12 +102,12 @@ static tt_server *core_of(tt_running *s, uint32_t sim_rank) {
   return best;
 }
 
-/* Seconds until the reader of a message can continue. */
+/* Returns the seconds until the reader of a message can continue. */
 static double delay_of(const tt_sim *sim, uint32_t d) {
   return sim->ends ? sim->ends[d].L : sim->model.link[sim->message[d].level].L;
 }
 
-/* Handles an arrived message before its reader's step. */
+/* Charges the processor time for an arrived message before its reader's step. */
 static void handle_arrival(tt_running *s, double at, uint32_t d) {
   const tt_sim *sim = s->sim;
   const tt_sim_message *message = &sim->message[d];
@@ -122,14 +124,14 @@ static void handle_arrival(tt_running *s, double at, uint32_t d) {
 
 typedef enum whose { MESSAGE, SENDER, READER } whose;
 
-/* s of the message's header, on the link that is slowest for its bytes. */
+/* Returns the time of the message's header in seconds, on the link that is slowest for the message's bytes. */
 static double header_of(const tt_sim *sim, const tt_sim_message *d, double slope) {
   return sim->model.header * (d->share > 0 ? slope / d->share : sim->model.link[d->level].beta);
 }
 
-/* The time of a message; or, where the links of hosts differ or the port waits for a gap, the time of the port at one of its
- * ends. The slowest link is busy with all messages of the round from the first to the last, or, if the message arrives after
- * those before it are done, with the latest messages only. */
+/* Returns the time of a message. If the links of hosts differ, or if the port has to keep a gap, `of` may select the time
+ * for which the port at one end is busy instead. The slowest link is busy with all messages of the round, from the first to
+ * the last. If the message arrives after the earlier ones have passed, only the latest messages count. */
 static tt_line cost_of(const tt_running *s, uint32_t d, whose of) {
   const tt_sim *sim = s->sim;
   const tt_sim_message *message = &sim->message[d];
@@ -139,7 +141,7 @@ static tt_line cost_of(const tt_running *s, uint32_t d, whose of) {
   if (e && of == MESSAGE) cost.fixed = e->alpha;
   if (e && of == SENDER) cost = (tt_line){0, e->out_alpha, e->out_slope};
   if (e && of == READER) cost = (tt_line){0, e->in_alpha, e->in_slope};
-  const double rest = message->slope - message->late; /* s/B of the bytes before it */
+  const double rest = message->slope - message->late; /* s/B of the bytes that precede it */
   const bool is_late = charged(s, message) * rest + header_of(sim, message, rest) < message->head;
   cost.fixed += is_late ? way : way - message->head;
   if (is_late && cost.slope > message->late) cost.slope = message->late;
@@ -148,19 +150,19 @@ static tt_line cost_of(const tt_running *s, uint32_t d, whose of) {
   return cost.fixed + charged(s, message) * cost.slope < gap ? (tt_line){0, gap, 0} : cost;
 }
 
-/* How long a message takes, or occupies that port. */
+/* Returns the time that a message takes, or for which it occupies that port, in seconds. */
 static double occupies(const tt_running *s, uint32_t d, whose of) {
   const tt_line cost = cost_of(s, d, of);
   return cost.fixed + charged(s, &s->sim->message[d]) * cost.slope;
 }
 
-/* The server of a slice's messages on their sender, which sends them one at a time. */
+/* Returns the server for a slice's messages on their sender, which sends them one at a time. */
 static tt_server *slice_of(const tt_running *s, uint32_t d) {
   const tt_sim *sim = s->sim;
   return &s->slice[sim->message[d].sender * sim->slices + d / (sim->messages / sim->slices)];
 }
 
-/* A message crosses a port of its reader. False: it has not, and has an event later. */
+/* Lets a message occupy a port of its reader. If no port is free, returns false and queues the event again. */
 static bool cross_port(tt_running *s, double at, uint32_t d, tt_sim_timing *m) {
   const tt_cost_model *p = &s->sim->model;
   const tt_sim_message *message = &s->sim->message[d];
@@ -173,7 +175,7 @@ static bool cross_port(tt_running *s, double at, uint32_t d, tt_sim_timing *m) {
   return true;
 }
 
-/* A message arrives, if it has a port. */
+/* Lets a message arrive if a port is free. */
 static void arrive(tt_running *s, double at, uint32_t d) {
   const tt_sim *sim = s->sim;
   const tt_sim_message *message = &sim->message[d];
@@ -188,7 +190,7 @@ static void arrive(tt_running *s, double at, uint32_t d) {
   if (!buffered(&sim->model) && --from->needs == 0) end_step(s, message->from, m->end, event);
 }
 
-/* When a message has left, and its overhead has passed, the next message of the step requests a port. */
+/* Requests a port for the next message of the step, after a message has left and its overhead has passed. */
 static void begin_next(tt_running *s, double at, uint32_t d) {
   const tt_sim *sim = s->sim;
   const uint32_t event = sim->steps + d;
@@ -200,8 +202,8 @@ static void begin_next(tt_running *s, double at, uint32_t d) {
   tt_heap_push(s, later ? ready : at, event + 1);
 }
 
-/* A message leaves through its sender's port, and immediately begins to arrive; half duplex ports
- * prefer to send. The next message of its step then requests a port. */
+/* Sends a message through its sender's port. It immediately starts to arrive; half-duplex ports prefer to send. The next
+ * message of its step then requests a port. */
 static void occupy_sender_port(tt_running *s, double at, uint32_t d) {
   const tt_sim *sim = s->sim;
   const tt_cost_model *p = &sim->model;
@@ -211,7 +213,7 @@ static void occupy_sender_port(tt_running *s, double at, uint32_t d) {
   const bool wide = tt_rank_uncontended(p, message->sender);
   if (!wide && !is_free(s, out, at, event, &s->timing[event])) return;
   const tt_server busy = {at + occupies(s, d, SENDER), event};
-  if (p->ports_per_level) { /* within a slice, one message at a time */
+  if (p->ports_per_level) { /* a slice sends one message at a time */
     tt_server *mine = slice_of(s, d);
     if (!is_free(s, mine, at, event, &s->timing[event])) return;
     *mine = busy;
@@ -260,8 +262,8 @@ static void run_step(tt_running *s, double at, uint32_t step) {
 
 /* ---- all steps ---- */
 
-/* The number of cores to simulate. With more than FEW ranks only their total work is counted
- * (share_cores), which is faster. */
+/* Returns the number of cores to simulate. With more than FEW ranks only their total work is counted (share_cores), which
+ * is faster. */
 static uint32_t shared_cores(const tt_sim *sim) {
   const double cores = sim->model.shm.cores;
   const uint32_t whole = cores > 1 ? (uint32_t)cores : 1;
@@ -297,14 +299,14 @@ static bool set_up_simulation(tt_running *s, tt_sim *sim, double bytes) {
   return true;
 }
 
-/* Adds up the parts of the path back from `event`. */
+/* Adds up the parts of the critical path, walking back from `event`. */
 static void walk_back(const tt_running *s, uint32_t event, tt_breakdown *t) {
   const tt_sim *sim = s->sim;
   uint32_t next = TT_NOTHING;
-  double early = 0; /* how long before the end of its step the message left */
+  double early = 0; /* time from a message's departure to the end of its step */
   while (event != TT_NOTHING) {
     const tt_sim_timing *m = &s->timing[event];
-    if (event < sim->steps && m->rest > 0) { /* the last piece, after its writer's end */
+    if (event < sim->steps && m->rest > 0) { /* the last piece is copied after the writer's end */
       t->latency[m->level] += sim->model.link[m->level].L;
       t->copying += m->rest - sim->model.link[m->level].L;
       t->fixed += m->rest;
@@ -319,14 +321,16 @@ static void walk_back(const tt_running *s, uint32_t event, tt_breakdown *t) {
       t->fixed += o + (before ? copying : s->spilt * task->copying);
       t->slope += before ? 0 : s->per_byte * task->copying + task->reducing;
       early = 0;
-    } else if (event >= sim->steps + 2 * sim->messages) { /* its overhead on arrival */
+    } else if (event >= sim->steps + 2 * sim->messages) { /* overhead of a message on arrival */
       const double o = sim->message[event - sim->steps - 2 * sim->messages].o_next;
       t->o += o;
       t->fixed += o;
     } else {
       const uint32_t i = (event - sim->steps) % sim->messages;
       const tt_sim_message *d = &sim->message[i];
-      const bool port = next >= sim->steps && next < sim->steps + 2 * sim->messages; /* it waited */
+      const bool port = next >= sim->steps && next < sim->steps + 2 * sim->messages; /* next waited
+                                                                                      * for its
+                                                                                      * port */
       const bool sends = event < sim->steps + sim->messages;
       const tt_line cost = cost_of(s, i, !port ? MESSAGE : sends ? SENDER : READER);
       const double latency = cost.fixed + (d->to == next ? delay_of(sim, i) : 0);
@@ -350,8 +354,8 @@ static void add_incast(const tt_sim *sim, double bytes, tt_breakdown *t) {
   t->transfer[sim->link_level] += lost;
 }
 
-/* A lower bound: the busiest link works all the time. Rounds do not show that when messages that
- * cross no link take less time than others. */
+/* Raises the time to a lower bound, for which the busiest link never idles. The simulated rounds do not show this bound
+ * when messages that cross no link take less time than others. */
 static bool fill_link(tt_sim *sim, double bytes, tt_breakdown *t) {
   const double takes = bytes * sim->link_slope;
   tt_breakdown first = {0};
@@ -365,7 +369,8 @@ static bool fill_link(tt_sim *sim, double bytes, tt_breakdown *t) {
   return true;
 }
 
-/* A lower bound: all ranks' work, spread over the cores, and the waits of the busiest rank. */
+/* Raises the time to another lower bound: the work of all ranks, spread over the cores, plus the waits of the busiest
+ * rank. */
 static void share_cores(const tt_running *s, tt_breakdown *t) {
   const tt_sim *sim = s->sim;
   const tt_cost_model *p = &sim->model;
@@ -414,7 +419,7 @@ bool tt_sim_alone(tt_sim *sim, double bytes, tt_breakdown *breakdown) {
   for (uint32_t i = 0; i < sim->steps; i++)
     if (last == TT_NOTHING || s.timing[i].end > s.timing[last].end) last = i;
   if (last != TT_NOTHING && sim->message_at[last] < sim->message_at[last + 1] &&
-      !buffered(&sim->model)) { /* a send ends with its last message */
+      !buffered(&sim->model)) { /* a send ends when its last message has arrived */
     uint32_t d = sim->steps + sim->messages + sim->message_at[last];
     for (uint32_t i = d; i < sim->steps + sim->messages + sim->message_at[last + 1]; i++)
       if (s.timing[i].end > s.timing[d].end) d = i;

@@ -1,124 +1,128 @@
-/* sim.h - the state of a simulation: the steps of all ranks, or of one that represents all, and the
- * messages between them.
+/* sim.h - the state of a simulation: the steps of all ranks (or of one that represents all), and the messages between
+ * them.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_SIM_H
 #define TT_SIM_H
 
 #include "cost.h"
 
-/* A message. Steps are numbered over all simulated ranks. */
+/* A message. Steps are numbered across all simulated ranks. */
 typedef struct tt_sim_message {
-  uint32_t from, to;       /* the steps */
+  uint32_t from, to;       /* numbers of the sending and the receiving step */
   uint32_t sender, reader; /* ranks */
-  uint8_t level;           /* where their paths part */
-  uint8_t narrowest;       /* level of the slowest link */
+  uint8_t level;           /* outermost level where the two ranks are in different domains */
+  uint8_t narrowest;       /* level of the slowest link on the route */
   double share;            /* fraction of the vector */
-  double slope;  /* s/B of the whole vector through that link, with all messages that cross it in the round */
-  double way;    /* s for the nodes of a torus on its path */
-  double head;   /* s between the arrival of the first of those messages at the link and its own */
-  double late;   /* s/B as slope: of the messages that arrive last, if it is one of them; else of it alone */
-  double early;  /* s between its departure and the end of its step's work */
-  double o_next; /* s of a core on arrival, before its reader's step */
+  double slope;  /* s/B of the whole vector on that link, for the round's messages that cross it */
+  double way;    /* time in intermediate nodes of a torus, in s */
+  double head;   /* time from the first of those arriving at the link to its own arrival, in s */
+  double late;   /* s/B, like `slope`, of the messages that arrive last, if this is one of them;
+                  * otherwise of this message alone */
+  double early;  /* time from its departure to the end of its step's work, in s */
+  double o_next; /* processor time on arrival, before the reader's step, in s */
 } tt_sim_message;
 
-/* A message between hosts whose links differ: its total time, and how long the ports at its ends are
- * busy with it. Slopes as above. */
+/* A message between hosts whose links differ: its total time, and the time for which the ports at its ends are busy. Slopes
+ * as above. */
 typedef struct tt_sim_ends {
   double alpha, L;
   double out_alpha, in_alpha, out_slope, in_slope;
-  double crowd; /* fraction of the vector that crosses a host's link together with it */
-  double rest;  /* s/B of the whole vector through the slowest link other than the hosts' */
+  double crowd; /* fraction of the vector on the host's link at that time, including the message */
+  double rest;  /* s/B of the whole vector on the slowest link other than the hosts' links */
 } tt_sim_ends;
 
-/* The work of a step on its rank's processor: seconds, and s/B of the whole vector. */
+/* The work of a step on its rank's processor, in seconds, and in s/B of the whole vector. */
 typedef struct tt_sim_task {
-  uint32_t sim_rank, turn; /* its rank, and its index there */
-  uint32_t needs;          /* messages and steps that it waits for */
+  uint32_t sim_rank, turn; /* simulated rank, and index of the step in its schedule */
+  uint32_t needs;          /* number of messages and steps that it waits for */
   bool receives;
-  bool alone;    /* it waits for no other step */
-  bool messages; /* it has messages that take processor time */
+  bool alone;    /* waits for no other step */
+  bool messages; /* has messages that take processor time */
   double o, copying, reducing;
 } tt_sim_task;
 
-/* The times of a step, or of a message's departure or arrival (numbered consecutively), and the
- * cause of its start. The next user of a message's port need not wait for L: the port is free at
- * once. A message that arrives as it leaves has the same cause for both. */
+/* The times of a step, or of a message's departure or arrival (numbered consecutively), and the cause of its start. The
+ * next message of a port need not wait for L, because the port is free immediately. If a message arrives as it leaves, both
+ * events have the same cause. */
 typedef struct tt_sim_timing {
   double ready, end;
-  double floor;          /* of a step that receives: the earliest end */
-  double rest;           /* time from the writer's end to the floor */
-  uint32_t cause, needs; /* cause: of its start */
-  uint32_t writer;       /* the step that determines the floor */
-  uint8_t level;         /* of the message from it */
+  double floor;          /* earliest end of a step that receives */
+  double rest;           /* time from the writer's end to `floor` */
+  uint32_t cause, needs; /* the event that `end` depends on; number of open dependencies */
+  uint32_t writer;       /* the step that determines `floor` */
+  uint8_t level;         /* level of the message from that step */
 } tt_sim_timing;
 
-/* An event that may happen next: a step, a departure, or an arrival (numbered in this order). */
+/* An event that is ready: a step, a departure or an arrival (numbered in this order). */
 typedef struct tt_sim_event {
   double at;
-  uint64_t order; /* 2 bits: step, departure or arrival; 30: index of its step; 32: number */
+  uint64_t order; /* 2 bits: kind of event; 30 bits: index of its step; 32 bits: event number */
 } tt_sim_event;
 
 struct tt_sim {
   tt_cost_model model;
-  bool idle;                /* steps take no time (for finding rounds) */
-  int sim_ranks;            /* 1, which represents all ranks, or all */
+  bool idle;                /* steps take no time (used to find rounds) */
+  int sim_ranks;            /* number of simulated ranks: all, or 1 that represents all */
   uint32_t steps, messages; /* totals over all slices */
-  int senders; /* ranks that send to rank 0 over the level that bounds the time */
+  int senders; /* number of ranks that send to rank 0 over the level that bounds the time */
   uint32_t slices;
-  tt_sim_task *task;            /* of each step */
-  uint32_t *then_at, *then;     /* the steps that wait for each step */
-  uint32_t *message_at;         /* index of each step's first message, and the end */
-  tt_sim_message *message;      /* by sending step, in the order of its peers */
-  tt_sim_ends *ends;            /* of each message; NULL: all hosts have equal links */
+  tt_sim_task *task;            /* work of each step */
+  uint32_t *then_at, *then;     /* lists of the steps that wait for each step */
+  uint32_t *message_at;         /* index of each step's first message, plus the total */
+  tt_sim_message *message;      /* ordered by sending step, then as its peers */
+  tt_sim_ends *ends;            /* one per message; NULL: all hosts have equal links */
   double link_slope;            /* s/B of the vector through the busiest link */
-  uint8_t link_level;           /* its level */
-  double link_burst;            /* its burst credit in B */
-  double link_incast;           /* its incast threshold in B of a message; 0: none */
-  double saved[TT_TREE_LEVELS]; /* B of the vector that a link's burst credit covers */
-  tt_sim_timing *timing;        /* of each step and message */
-  tt_sim_event *event;          /* the heap's memory */
-  double part;                  /* of the vector: its part */
-  bool staged;                  /* it is a stage of a composition, on one level: */
-  uint8_t level, narrowest;     /* that level, and the level of the slowest link on its paths */
-  uint8_t innermost;            /* the level of the ranks' ports */
-  struct tt_sim *next;          /* the stage that follows */
+  uint8_t link_level;           /* level of that link */
+  double link_burst;            /* burst credit of that link, in B */
+  double link_incast;           /* its incast threshold, in B of a message; 0: none */
+  double saved[TT_TREE_LEVELS]; /* bytes of the vector that a link's burst credit covers */
+  tt_sim_timing *timing;        /* one per step and message event */
+  tt_sim_event *event;          /* memory of the heap */
+  double part;                  /* fraction of the vector that a stage works on */
+  bool staged;                  /* this is a stage of a composition, on a single level: */
+  uint8_t level, narrowest;     /* the stage's level, and the level of its slowest link */
+  uint8_t innermost;            /* level of the ranks' ports */
+  struct tt_sim *next;          /* the next stage */
 };
 
-/* The work of a step, from the model's figures. */
+/* Computes the work of a step from the parameters of the model. */
 tt_sim_task tt_sim_job(const tt_sched *s, const tt_step *step, const tt_cost_model *model);
-/* Fills in the messages and counts them among the tasks' needs. first[rank]: the number of its step
- * 0. False: out of memory, or sends and receives do not match. */
+/* Fills in the messages, and counts them as dependencies of the tasks. first[rank] is the number of the rank's step 0.
+ * Returns false if out of memory, or if sends and receives do not match. */
 bool tt_sim_match(tt_sim *sim, tt_sched *const *all, const uint32_t *first);
-/* Fills in levels and slopes of the messages. */
+/* Fills in the levels and slopes of the messages. Returns false if out of memory. */
 bool tt_sim_links(tt_sim *sim);
-/* The size of the vector, in B, at and above which incast slows the busiest link: a rank then has many long messages in
- * flight, of several slices or of more than two senders. 0: never. */
+/* Returns the vector size in bytes above which incast slows the busiest link. A rank then has many long messages in flight,
+ * from several slices or from more than two senders. Returns 0 if that never happens. */
 double tt_sim_incast_threshold(const tt_sim *sim);
-/* Where the links of hosts differ (sim_ends.c). Allocates sim->ends, which is NULL if they do not; false: out of
- * memory. */
+/* For hosts whose links differ (sim_ends.c). Allocates sim->ends, or sets it to NULL if no host differs. Returns false if
+ * out of memory. */
 bool tt_sim_ends_new(tt_sim *sim);
-/* The i-th message has its share and its level. */
+/* Call when the share and the level of the i-th message are set. */
 void tt_sim_ends_begin(tt_sim *sim, uint32_t i);
-/* It crosses a link of that level, together with others: `carried` of the vector. */
+/* Call when the i-th message crosses a link of that level. `carried` is the fraction of the vector that crosses the link in
+ * total. */
 void tt_sim_ends_cross(tt_sim *sim, uint32_t i, int level, double carried);
-/* It has its slope. */
+/* Call when the slope of the i-th message is set. */
 void tt_sim_ends_finish(tt_sim *sim, uint32_t i);
-/* The round of each message, from 0: found by a simulation in which messages take one unit of
- * time. A rank with several ports has several messages in a round. */
+/* Finds the round of each message, counted from 0, by a simulation in which messages take one unit of time. A rank with
+ * several ports has several messages in a round. Returns false if out of memory. */
 bool tt_sim_rounds(tt_sim *sim, uint32_t *round);
-/* The simulation of one stage, or of a plan without stages, without that bound. */
+/* As tt_sim_unbound, for a single stage or a plan without stages. */
 bool tt_sim_alone(tt_sim *sim, double bytes, tt_breakdown *breakdown);
-/* As tt_sim_run, but without the lower bound by the busiest link. */
+/* As tt_sim_run, but without the lower bound of the busiest link. */
 bool tt_sim_unbound(tt_sim *sim, double bytes, tt_breakdown *breakdown);
 /* ---- unknown placement (contention.c) ---- */
 
-/* Are these two events departures of a step's messages, or arrivals for one step, where the placement is unknown? */
+/* Returns true if the placement is unknown and the two events are departures of messages of the same step, or arrivals for
+ * the same step. */
 bool tt_sim_together(const tt_sim *sim, uint32_t last, uint32_t event);
-/* Gives the messages over such links the slopes of links that several messages share by chance. False: out of memory. */
+/* Sets the slopes of messages over links of the outermost level, which several messages share by chance. Returns false if
+ * out of memory. */
 bool tt_sim_mix(tt_sim *sim, const uint32_t *round);
-/* Allocates timings and events. */
+/* Allocates timings and events. Returns false if out of memory. */
 bool tt_sim_reserve(tt_sim *sim);
-/* The fraction of the vector that a step moves to, or from, one peer. */
+/* Returns the fraction of the vector that a step sends to, or receives from, each peer. */
 double tt_step_share(const tt_sched *s, const tt_step *step);
 
 #endif

@@ -1,11 +1,11 @@
-/* sim_ends.c - messages between hosts whose links differ: the time of a message, and how long the ports at its
- * ends are busy.
+/* sim_ends.c - messages between hosts whose links differ: the time of a message, and how long the ports at its ends are
+ * busy.
  *
- * Idea       A message takes the larger alpha of both ends, and crosses the slowest link on its way. But the
- *            port of a fast host is not busy as long as a slow one at the other end: it is busy for the
- *            time of the link at its end, and may send or receive the next message after that.
- * Invariant  A port is never busy for longer than the message takes. If a host's figures equal those of the
- *            others, all times are the same as without its figures.
+ * Idea       A message has the larger alpha of its two ends and is as slow as the slowest link of its route. However,
+ *            the port of a fast host is not busy for as long as the slow port at the other end. It is busy for the time
+ *            of the link at its own end, and may then send or receive the next message.
+ * Invariant  A port is never busy for longer than the message takes. If a host's parameters equal those of other hosts,
+ *            all times are the same as without its parameters.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 
@@ -27,7 +27,7 @@ void tt_sim_ends_begin(tt_sim *sim, uint32_t i) {
   tt_sim_message *d = &sim->message[i];
   tt_sim_ends *e = &sim->ends[i];
   const int last = model->levels - 1;
-  if (model->hosts->level < last) { /* ranks of a host have ports that do not differ */
+  if (model->hosts->level < last) { /* all ports of a host's ranks are equal */
     e->rest = d->slope;
     return;
   }
@@ -45,8 +45,8 @@ void tt_sim_ends_cross(tt_sim *sim, uint32_t i, int level, double carried) {
     e->rest = larger(e->rest, model->link[level].beta * carried);
 }
 
-/* s/B that the port at one end is busy. On a torus a message has links of several levels at each end: there
- * it is busy for the whole message. */
+/* Returns the s/B for which the port at one end is busy. On a torus a message uses links of several levels at each end, so
+ * the port is busy for the whole message. */
 static double own_slope(const tt_cost_model *model, const tt_sim_message *d, const tt_sim_ends *e,
                         uint32_t rank) {
   const double own = larger(e->rest, tt_link_at(model, model->hosts->level, rank)->beta * e->crowd);

@@ -1,7 +1,7 @@
-/* sim_heap.c - the events of a simulation that are ready: earliest first; then steps, departures, arrivals; then as in the
- * schedule of the port's rank.
+/* sim_heap.c - the events of a simulation that are ready. The earliest is first; at equal times steps precede
+ * departures, and departures precede arrivals; then the schedule of the port's rank decides.
  *
- * Idea       A binary heap in memory that is allocated once: each step and message has one event at most.
+ * Idea       A binary heap in memory that is allocated once, because each step and message has at most one event in it.
  * Cost       O(log n). SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
@@ -9,7 +9,7 @@
 
 __extension__ typedef unsigned __int128 place;
 
-/* Branch-free: the bits of times, which are not negative, sort as the times do. */
+/* Makes a key that compares without branches: the bits of non-negative times sort like the times. */
 static place event_order_key(const tt_sim_event *e) {
   uint64_t at;
   memcpy(&at, &e->at, sizeof at);

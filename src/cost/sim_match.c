@@ -1,11 +1,11 @@
 /* sim_match.c - the messages between schedules, and the links that they share (topologies.h).
  *
- * Idea       sends are sorted by reader; each receive takes the next one of its sender.
- *            A link that leaves or enters a domain is shared by the messages of its ranks in
- *            the same round. Rounds come from a simulation where every message takes one
- *            unit of time. On a torus with hops a message from far away arrives later, when part of the others is gone.
- * Invariant  if one rank is simulated for all, the step that sends what it receives has the same
- *            number in its own schedule; it is looked up in its sender's.
+ * Idea       Sends are sorted by reader, and each receive is matched with the next send of its sender. A link that
+ *            leaves or enters a domain is shared by the messages of its ranks in the same round. Rounds are found by a
+ *            simulation in which every message takes one unit of time. On a torus with hops, a message from far away
+ *            arrives later, when some of the others have already passed.
+ * Invariant  If one rank is simulated for all, the step that sends what it receives has the same number in its own
+ *            schedule. It is looked up in the schedule of the sender.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -21,18 +21,17 @@ double tt_step_share(const tt_sched *s, const tt_step *step) {
 
 typedef struct sent {
   int sender, reader;
-  uint32_t slot; /* index among the messages */
+  uint32_t slot; /* index of the message */
 } sent;
 
 typedef struct matcher {
-  sent *sent;       /* by reader, then by sender, then in order */
-  uint32_t *box;    /* index of each reader's first, and the end */
-  uint32_t *next;   /* index of each sender's next message to one reader */
-  uint32_t *others; /* prefix sum over the steps: peers other than the rank itself */
+  sent *sent;       /* sorted by reader, then by sender, then in order */
+  uint32_t *box;    /* index of each reader's first message, plus the total */
+  uint32_t *next;   /* index of each sender's next message to the current reader */
+  uint32_t *others; /* prefix sum over the steps: number of peers other than the rank itself */
 } matcher;
 
-/* For each message of a schedule that a simulated rank reads: counts it in its box, or puts it
- * there. */
+/* For each message of a schedule that a simulated rank reads, counts it in the reader's box, or puts it there. */
 static void sort_sends(const tt_sim *sim, const tt_sched *s, const uint32_t *first, matcher *p,
                        bool put) {
   const uint32_t base = sim->sim_ranks == 1 ? 0 : first[s->rank];
@@ -82,7 +81,7 @@ static bool matcher_new(tt_sim *sim, tt_sched *const *all, const uint32_t *first
   return true;
 }
 
-/* The receives of one rank take the messages in its box, sender by sender. */
+/* Matches the receives of one rank with the messages in its box, sender by sender. */
 static bool empty_box(tt_sim *sim, const tt_sched *s, uint32_t base, matcher *p, uint32_t *taken) {
   const int sim_rank = sim->sim_ranks == 1 ? 0 : s->rank;
   const uint32_t lo = p->box[sim_rank], hi = p->box[sim_rank + 1];
@@ -114,7 +113,7 @@ static void matcher_free(matcher *p) {
   free(p->others);
 }
 
-/* The processor time of one more message of a step, which has this share of the vector. */
+/* Returns the processor time of one more message of a step. `share` is the message's share of the vector. */
 static double handling(tt_sim_task *task, const tt_link *link, double share) {
   task->reducing += share * link->code / 2;
   const double takes = task->messages ? link->o_next : link->o;
@@ -122,8 +121,8 @@ static double handling(tt_sim_task *task, const tt_link *link, double share) {
   return takes;
 }
 
-/* Charges both ends for handling a message: as part of their steps; or, if ranks migrate, one
- * message leaves before the next one is handled, and all but one are handled on arrival. */
+/* Charges both ends for handling a message, as part of their steps. If ranks migrate, a message leaves before the next one
+ * is handled, and all received messages but one are handled on arrival. */
 static void handle(tt_sim *sim, uint32_t d) {
   tt_sim_message *message = &sim->message[d];
   tt_sim_task *from = &sim->task[message->from], *to = &sim->task[message->to];
@@ -137,7 +136,7 @@ static void handle(tt_sim *sim, uint32_t d) {
   message->early = out;
 }
 
-/* Replaces each message's own overhead by the sum of those after it. */
+/* Replaces each message's overhead by the sum of the overheads of the messages that follow it. */
 static void send_in_turn(tt_sim *sim, uint32_t step) {
   double after = 0;
   for (uint32_t d = sim->message_at[step + 1]; d-- > sim->message_at[step];) {
@@ -167,7 +166,7 @@ bool tt_sim_match(tt_sim *sim, tt_sched *const *all, const uint32_t *first) {
 
 /* ---- links ---- */
 
-/* Orders the domains of positions by ranks. False: out of memory. */
+/* Reorders the domains from positions to ranks. Returns false if out of memory. */
 static bool order_by_ranks(const tt_cost_model *model, uint32_t *domain) {
   const size_t ranks = (size_t)model->ranks;
   uint32_t *of_position = malloc(ranks * sizeof *of_position);
@@ -202,7 +201,7 @@ uint32_t *tt_cost_domains(const tt_cost_model *model) {
   return NULL;
 }
 
-/* The number of domains at a level. */
+/* Returns the number of domains at a level. */
 static size_t domains_in(const tt_cost_model *model, const uint32_t *domain) {
   uint32_t last = 0;
   for (int r = 0; r < model->ranks; r++)
@@ -216,7 +215,8 @@ static void narrow(tt_sim_message *d, double beta, int level, double carried) {
   d->narrowest = (uint8_t)level;
 }
 
-/* The messages that cross a link in a round: all, and those that arrive last, as shares of the vector; and s to get there. */
+/* The messages that cross a link in a round: all, and those that arrive last, as shares of the vector; and when the first
+ * and the last reach the link, in s. */
 typedef struct crossing {
   double all, last, first_way, last_way;
 } crossing;
@@ -229,7 +229,8 @@ static void join(crossing *c, double part, double way) {
   c->all += part;
 }
 
-/* A message crosses a link of its sender or its reader, together with others: `own` of the vector is its part. */
+/* Charges a message for a link of its sender or its reader, which other messages cross as well. `own` is the message's
+ * share of the vector. */
 static void cross(tt_sim *sim, uint32_t i, int level, uint32_t rank, const crossing *c,
                   double own) {
   tt_sim_message *d = &sim->message[i];
@@ -241,8 +242,8 @@ static void cross(tt_sim *sim, uint32_t i, int level, uint32_t rank, const cross
   d->late = beta * (d->way == c->last_way ? c->last : own);
 }
 
-/* Shares the links of one level, outward or inward: a first pass adds up what crosses together, a
- * second one uses the sums. If one rank is simulated for all, those that share its link do the same. */
+/* Shares the links of one level, outward or inward. The first pass adds up the messages that cross each link together, and
+ * the second pass uses the sums. If one rank is simulated for all, the ranks that share its link do the same as it does. */
 static bool share_links(tt_sim *sim, const uint32_t *domains, const uint32_t *round, int level,
                         bool inward) {
   const tt_cost_model *model = &sim->model;
@@ -273,7 +274,7 @@ static bool share_links(tt_sim *sim, const uint32_t *domains, const uint32_t *ro
   return crossings;
 }
 
-/* slope: where the links of hosts differ, that of the slowest for what it carries. */
+/* `slope` is used only if the links of hosts differ: it is that of the link that is slowest for its load. */
 static void bound_by(tt_sim *sim, double carried, double slope, int level) {
   const tt_cost_model *model = &sim->model;
   const tt_link *link = &model->link[level];
@@ -287,7 +288,7 @@ static void bound_by(tt_sim *sim, double carried, double slope, int level) {
   sim->link_incast = tt_incast_threshold(link);
 }
 
-/* Bounds the time by the link of a level that carries most, in or out, over all rounds. */
+/* Bounds the time by the link of a level that carries the most, in or out, over all rounds. */
 static bool bound_by_links(tt_sim *sim, const uint32_t *domains, int level) {
   const tt_cost_model *model = &sim->model;
   const size_t ranks = (size_t)model->ranks;
@@ -320,7 +321,8 @@ static bool bound_by_links(tt_sim *sim, const uint32_t *domains, int level) {
   return true;
 }
 
-/* The same if one rank is simulated for all: by the messages that it receives, since all known messages are for this rank. */
+/* As above, if one rank is simulated for all. Uses the messages that this rank receives, since all known messages are for
+ * it. */
 static bool bound_by_own(tt_sim *sim, int level) {
   const tt_cost_model *model = &sim->model;
   double *sum = calloc(tt_links_numbered(model, level), sizeof *sum), most = 0;
@@ -345,7 +347,7 @@ int tt_cost_level(const tt_cost_model *model, const uint32_t *domains, int a, in
   return l;
 }
 
-/* As tt_sim_rounds. If one rank represents all, it is temporarily its own peer. */
+/* As tt_sim_rounds. If one rank represents all, it temporarily becomes its own peer. */
 static bool find_rounds(tt_sim *sim, uint32_t *round) {
   const size_t size = ((size_t)sim->messages + 1) * sizeof *sim->message;
   tt_sim_message *as_they_are = sim->sim_ranks == 1 ? malloc(size) : NULL;
@@ -359,7 +361,7 @@ static bool find_rounds(tt_sim *sim, uint32_t *round) {
   return ok;
 }
 
-/* Can a rank have several messages in a round? */
+/* Returns true if a rank can have several messages in a round. */
 static bool sends_at_once(const tt_cost_model *model) {
   bool several = model->ports_per_level;
   for (int l = 0; l < model->levels; l++) several |= tt_ports(&model->link[l]) > 1;
@@ -367,13 +369,13 @@ static bool sends_at_once(const tt_cost_model *model) {
 }
 
 /* If one rank is simulated for all, all ranks that share a link cross it in the same round. Only the links into its domains
- * are considered: all known messages go to this rank, and the others leave on other links. The link of a single rank is its
- * ports, whose busy time is simulated. It is also a bound if it has burst credit, if incast slows it, or if all ports of
- * the rank share it. */
+ * are considered: all known messages go to this rank, and messages to other ranks leave on other links. The link of a
+ * single rank consists of its ports, whose busy time is simulated. It is also used as a bound if it has burst credit, if
+ * incast slows it, or if all ports of the rank share it. */
 bool tt_sim_links(tt_sim *sim) {
   const tt_cost_model *model = &sim->model;
   const int last = model->levels - 1;
-  const bool one_link = model->ports_per_level && !model->torus; /* which all ports share */
+  const bool one_link = model->ports_per_level && !model->torus; /* a link that all ports share */
   const int bounds = last + (tt_incast_threshold(&model->link[last]) > 0 || one_link);
   const bool shared = sim->sim_ranks > 1 || sends_at_once(model);
   uint32_t *domains = bounds ? tt_cost_domains(model) : NULL;

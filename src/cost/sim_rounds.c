@@ -1,6 +1,6 @@
-/* sim_rounds.c - rounds: what a schedule would take if every message took one unit of time.
+/* sim_rounds.c - finds the rounds of a schedule: the time of each message if every message took one unit of time.
  *
- * Idea       the simulation itself, with links that all take as long.
+ * Idea       Runs the normal simulation with links that all take the same time.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 

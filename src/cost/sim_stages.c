@@ -1,22 +1,21 @@
-/* sim_stages.c - the predicted time of a composition (algo_stages.h): the sum over its stages.
+/* sim_stages.c - predicts the time of a composition (algo_stages.h) as the sum over its stages.
  *
- * Idea       every group of a level does the same in parallel, on its own part of the vector. One group is
- *            simulated, alone, with its share of the links; the times of the stages add up.
- * Torus      a group is a circle of nodes. Each node has two separate links on each level, which are shared only
- *            by the groups of the node's ranks, one group for each rank. The circle is therefore simulated with
- *            links that are slower by the number of ranks in a node.
- * Cost       that of simulating the ranks of one group of each level: of 100,000 ranks on three levels
- *            a few hundred.
- * Invariant  exact if the ranks are symmetric. Otherwise approximate: a rank that finishes early can begin the next stage,
- *            so that the whole takes less; but if its message takes the port of a peer that still waits for
- *            a message of this stage, the whole takes longer (test_torus_stages.c).
+ * Idea       All groups of a level do the same in parallel, each on its own part of the vector. A single group is
+ *            simulated, with its share of the links. The times of the stages add up.
+ * Torus      A group is a ring of nodes. Each node has two separate links on each level. Only the groups of the node's
+ *            ranks share them, one group for each rank. The ring is therefore simulated with links that are slower by
+ *            the number of ranks in a node.
+ * Cost       Simulates the ranks of one group of each level: a few hundred for 100,000 ranks on three levels.
+ * Invariant  Exact if the ranks are symmetric, otherwise approximate. A rank that finishes early can start the next
+ *            stage, which makes the plan faster than predicted. However, if the rank's message then occupies the port
+ *            of a peer that still waits for a message of this stage, the plan is slower (test_torus_stages.c).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
 #include "topologies.h"
 
-/* A message between domains of a level passes the links of that level and of all within it, the last of
- * which is its rank's port. On a torus with hops it passes links of that level only. */
+/* Returns the level of the slowest link on a route. A message between domains of a level crosses links of that level and of
+ * all levels inside it; the innermost link is its rank's port. On a torus with hops it crosses only links of that level. */
 static int narrowest(const tt_cost_model *model, int level) {
   int slowest = level;
   for (int l = level + 1; l < model->levels - 1 && model->hop <= 0; l++)
@@ -26,7 +25,7 @@ static int narrowest(const tt_cost_model *model, int level) {
   return slowest;
 }
 
-/* One group of the level: each member's share of the link that leaves its domain; and its port. */
+/* Models one group of the level: each member's share of the link that leaves its domain, and its port. */
 bool tt_cost_stage(const tt_cost_model *model, int level, int ranks, tt_cost_model *stage) {
   const int last = model->levels - 1, slow = narrowest(model, level);
   const bool circle = model->torus && level < last;
@@ -35,7 +34,7 @@ bool tt_cost_stage(const tt_cost_model *model, int level, int ranks, tt_cost_mod
       !model->tree.even || (circle && ranks != model->tree.level[level].each))
     return false;
   *stage = *model;
-  stage->hosts = NULL; /* a group of hosts that do not differ */
+  stage->hosts = NULL; /* assumes hosts that do not differ */
   stage->ranks = stage->tree.ranks = ranks;
   stage->levels = stage->tree.levels = level < last ? 2 : 1;
   memset(stage->tree.level, 0, sizeof stage->tree.level);
@@ -44,7 +43,7 @@ bool tt_cost_stage(const tt_cost_model *model, int level, int ranks, tt_cost_mod
   stage->link[0] = model->link[level];
   stage->link[0].beta = model->link[slow].beta * sharers;
   stage->link[0].burst = model->link[slow].burst / sharers;
-  stage->link[0].paths = 1; /* a group's members take the same link of each domain */
+  stage->link[0].paths = 1; /* the members of a group use the same link of each domain */
   if (level < last) stage->link[1] = model->link[last];
   return true;
 }
@@ -70,7 +69,7 @@ void tt_sim_append(tt_sim **first, tt_sim *stage, double part, const tt_cost_mod
   if (stage->link_incast > 0) (*first)->senders += stage->senders;
 }
 
-/* Stages follow one another, so their times add up. */
+/* Adds the time of a stage, because stages run one after the other. */
 static void add_stage(tt_breakdown *all, const tt_breakdown *one, const tt_sim *sim) {
   all->time += one->time;
   all->fixed += one->fixed;

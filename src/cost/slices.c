@@ -1,22 +1,21 @@
-/* slices.c - the same simulation, cut in slices.
+/* slices.c - cuts a simulation into slices.
  *
- * Idea       a slice is a copy of all steps and messages, with its share of the bytes (partition.h).
- *            Its first steps wait for the last ones of the slice whose place it takes.
+ * Idea       A slice is a copy of all steps and messages, with its share of the bytes (partition.h). Its first steps
+ *            wait for the last steps of the slice that it replaces in flight.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 
 #include "partition.h"
 #include "sim.h"
 
-enum { MOST_EVENTS = 1 << 23 }; /* of all slices: steps, messages, and what waits for them */
+enum { MOST_EVENTS = 1 << 23 }; /* total over all slices: steps, messages and dependencies */
 
-/* Does a step wait for no other (first), or does no other wait for it? */
+/* Returns true if a step waits for no other step (first), or if no other step waits for it. */
 static bool is_edge(const tt_sim *w, uint32_t step, bool first) {
   return first ? w->task[step].alone : w->then_at[step] == w->then_at[step + 1];
 }
 
-/* Lists what waits for each step: its own successors, and for a last step the first steps of a
- * later slice. */
+/* Lists the steps that wait for each step: its own successors and, for a last step, the first steps of a later slice. */
 static uint32_t list_then(const tt_sim *w, tt_sim *p, int slice, int flight, int slices,
                           const uint32_t *firsts, uint32_t n) {
   const uint32_t base = (uint32_t)slice * w->steps, later = base + (uint32_t)flight * w->steps;
@@ -33,7 +32,7 @@ static uint32_t list_then(const tt_sim *w, tt_sim *p, int slice, int flight, int
   return n;
 }
 
-/* Of the vector. */
+/* Returns the fraction of the vector in a slice. */
 static double share_of(uint32_t slice, uint32_t slices) {
   return (double)(tt_slice_quarters(slices, slice + 1) - tt_slice_quarters(slices, slice)) /
          tt_slice_quarters(slices, slices);
@@ -66,7 +65,8 @@ static void copy_parts(const tt_sim *w, tt_sim *p, int slice, int slices) {
   }
 }
 
-/* How often a last step of a slice lets a first step of a later one start; the steps of a rank are contiguous. */
+/* Counts the pairs of a last step of a slice and a first step of a later slice that waits for it. The steps of a rank are
+ * contiguous. */
 static uint64_t count_handovers(const tt_sim *w) {
   uint64_t n = 0, firsts = 0, lasts = 0;
   for (uint32_t i = 0; i < w->steps; i++) {
@@ -95,7 +95,7 @@ tt_sim *tt_sim_slices(const tt_sim *w, int slices, int flight) {
   for (uint32_t i = 0; i < w->steps; i++)
     if (is_edge(w, i, true)) firsts[nfirsts++] = i;
   firsts[nfirsts] = UINT32_MAX;
-  *p = *w; /* but for what follows */
+  *p = *w; /* except for the fields set below */
   p->timing = NULL;
   p->event = NULL;
   p->slices = k;

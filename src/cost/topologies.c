@@ -1,7 +1,9 @@
-/* topologies.c - the topology of each level, and what follows from it.
+/* topologies.c - the topology of each level, and its properties.
  *
- * Idea       the figures of a level say which topology it has: `torus` of all levels, `pairs` or `paths` of one.
- * Limit      routes of a dragonfly follow the numbers of domains, so on an uneven tree its levels count as levels of a tree.
+ * Idea       The parameters of a level determine its topology: `torus` that of all levels, `pairs` or `paths` that of
+ *            one level.
+ * Limit      Routes of a dragonfly depend on the numbers of domains. On an uneven tree its levels are therefore treated
+ *            as levels of a tree.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "topologies.h"
 

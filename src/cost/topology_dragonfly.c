@@ -1,9 +1,9 @@
-/* topology_dragonfly.c - a dragonfly: a link leads from each domain of a level to each other domain within the same parent, as
- *                       between the routers of a group, and between groups.
+/* topology_dragonfly.c - a dragonfly: a link connects each domain of a level to each other domain within the same
+ * parent, as between the routers of a group, and between groups.
  *
- * Idea       routes are minimal. A message to a domain of an outer level leaves through the sibling whose number is that of
- *            the other domain, where the outer link begins; it comes in through the sibling whose number is that of the
- *            sender's domain. If it is there already, it takes no link.
+ * Idea       Routes are minimal. A message to a domain of an outer level leaves through the sibling whose number equals
+ *            that of the other domain, where the outer link starts. It arrives through the sibling whose number equals
+ *            that of the sender's domain. If the message is already in that sibling, it uses no link of this level.
  * Source     Kim et al., "Technology-driven, highly-scalable dragonfly topology", 2008.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "topologies.h"

@@ -1,6 +1,6 @@
-/* topology_fat_tree.c - a fat tree: several links lead out of each domain of a level, side by side.
+/* topology_fat_tree.c - a fat tree: several parallel links leave each domain of a level.
  *
- * Idea       a message takes the link whose number is the position of its reader modulo the number of links (d-mod-k).
+ * Idea       A message uses the link whose number is the position of its reader modulo the number of links (d-mod-k).
  * Source     Zahavi, "Fat-tree routing and node ordering", 2012.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "topologies.h"

@@ -1,10 +1,11 @@
-/* topology_torus.c - a torus: a node has two links of each level, one in each direction of the circle of the level's domains.
+/* topology_torus.c - a torus: a node has two links of each level, one in each direction of the ring of the level's
+ * domains.
  *
- * Idea       with `hop`, links connect neighbors: on each level a message takes all links on the shorter way round the
- *            circle, dimension by dimension. Without it, links lead everywhere: a message takes one link of the level at
- *            which its ranks part, in the direction of the shorter way.
- * Numbers    of a node's links: 2 * level + direction; with hops, 0 and 1 on each level.
- * Limit      on an uneven tree circles have no sizes, so each level has one link.
+ * Idea       With `hop`, links connect neighbors. On each level a message uses all links on the shorter arc of the
+ *            ring, dimension by dimension. Without `hop`, links lead to every domain. A message then uses one link of
+ *            its level, in the direction of the shorter arc.
+ * Numbers    The links of a node are numbered 2 * level + direction; with hops, 0 and 1 on each level.
+ * Limit      On an uneven tree, rings have no fixed sizes, so each level has one link.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "topologies.h"
 
@@ -17,7 +18,7 @@ static tt_links along_circle(const tt_cost_model *model, int level, const tt_sim
                              bool inward) {
   const bool hops = model->hop > 0;
   const int circle = hops ? level : d->level;
-  (void)inward; /* the same links lead into the reader's node */
+  (void)inward; /* the links into the reader's node have the same numbers */
   if (!model->tree.even) return (tt_links){0, 1};
   const uint32_t size = (uint32_t)model->tree.level[circle].each;
   const uint32_t from = tt_number_at(model, circle, d->sender);

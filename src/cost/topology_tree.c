@@ -1,6 +1,6 @@
-/* topology_tree.c - a tree: one link leads out of each domain of a level.
+/* topology_tree.c - a tree: one link connects each domain of a level to its parent.
  *
- * Idea       all messages that leave a domain, or enter it, share its link.
+ * Idea       All messages that leave or enter a domain share its link.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "topologies.h"
 

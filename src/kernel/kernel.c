@@ -1,9 +1,9 @@
 /* kernel.c - selects the kernel for a reduction, and runs the ops that users register.
  *
- * Idea       A reducer holds the function pointer, so that tt_reduce is one call. The set of
- *            kernels is looked up each time, so no state is kept.
- * Invariant  A user's op gets the operands in order, and a dst that is one of its two operands or
- *            disjoint from both.
+ * Idea       A reducer holds a function pointer, so tt_reduce is a single call. The set of kernels is looked up each
+ *            time, so no state is kept.
+ * Invariant  A user's op gets the operands in order. Its dst either is one of its two operands, or does not overlap
+ *            them.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "kernel.h"
 
@@ -19,7 +19,7 @@
 enum { USER_CHUNK = 4096 }; /* bytes of partial results of a user's op */
 
 #if defined(__x86_64__)
-/* Older compilers cannot query it by name. */
+/* Older compilers cannot query F16C by name. */
 static bool has_f16c(void) {
   unsigned a, b, c, d;
   return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
@@ -50,8 +50,8 @@ tutti_status tt_reducer_init(tt_reducer *r, tutti_type type, tutti_op op) {
   return TUTTI_OK;
 }
 
-/* For more than two inputs, partial results stay in a small local buffer, because dst may be an
- * input that comes later. */
+/* With more than two inputs, partial results are kept in a small local buffer, because dst may be an input that is still to
+ * be read. */
 static void reduce_user(const tt_reducer *r, void *dst, const void *const *in, int n,
                         size_t count) {
   _Alignas(64) unsigned char partial[USER_CHUNK];

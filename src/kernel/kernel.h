@@ -8,38 +8,37 @@
 
 #include "core.h"
 
-/* n >= 2 inputs of `count` elements, each aligned for the type; dst may be equal to any of the
- * inputs, but must not overlap one partially. also: a second place for the result, under the same
- * rule; or NULL. */
+/* Reduces n >= 2 inputs of `count` elements, each aligned for the type. dst may be equal to any of the inputs, but must not
+ * partially overlap one. `also` is a second buffer for the result, under the same rule, or NULL. */
 typedef void tt_kernel_fn(void *dst, void *also, const void *const *in, int n, size_t count);
 
 /* The parameters of a reduction, filled once per call of a collective. */
 typedef struct tt_reducer {
   tutti_type type;
-  size_t element;         /* bytes */
-  tt_kernel_fn *kernel;   /* built-in op, or NULL */
-  const tt_user_op *user; /* else the user's op; or the op with the factor */
-  uint32_t serial;        /* of the user op */
-  bool times;             /* the input is scaled first (tt_times) */
-  double factor;          /* the scale */
+  size_t element;         /* size of an element, in bytes */
+  tt_kernel_fn *kernel;   /* kernel of a built-in op, or NULL */
+  const tt_user_op *user; /* a user's op or a scaled op; NULL: a built-in op */
+  uint32_t serial;        /* serial number of the user's op */
+  bool times;             /* the input is multiplied by `factor` first (tt_times) */
+  double factor;
 } tt_reducer;
 
-/* TUTTI_OK, or TUTTI_ERR_TYPE / TUTTI_ERR_OP with a message. avg reduces as sum. */
+/* Initializes a reducer; TUTTI_AVG is reduced as a sum. Returns TUTTI_OK, or TUTTI_ERR_TYPE or TUTTI_ERR_OP with a
+ * message. */
 tutti_status tt_reducer_init(tt_reducer *r, tutti_type type, tutti_op op);
 
 void tt_reduce(const tt_reducer *r, void *dst, const void *const *in, int n, size_t count);
-/* The same, and the result to a second place, in one pass if n is 2; NULL: none. */
+/* As above, and also writes the result to a second buffer (NULL: none), in a single pass if n is 2. */
 void tt_reduce_to_both(const tt_reducer *r, void *dst, void *also, const void *const *in, int n,
                        size_t count);
 
-/* dst[i] = src[i] * the reducer's factor, as tutti.h defines it; dst is src, or disjoint
- * from it. */
+/* Sets dst[i] = src[i] * the reducer's factor, as defined in tutti.h. dst is src, or does not overlap it. */
 void tt_times(const tt_reducer *r, void *dst, const void *src, size_t count);
 
-/* avg: dst[i] = dst[i] / ranks, as tutti.h defines it. */
+/* Completes TUTTI_AVG: sets dst[i] = dst[i] / ranks, as defined in tutti.h. */
 void tt_scale(tutti_type type, void *dst, size_t count, int ranks);
 
-/* The result of a logical op on one rank's integers: dst[i] = dst[i] != 0. */
+/* Computes the result of a logical op on the integers of a single rank: sets dst[i] = dst[i] != 0. */
 void tt_truths(tutti_type type, void *dst, size_t count);
 
 #endif

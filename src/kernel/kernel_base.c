@@ -1,10 +1,9 @@
 /* kernel_base.c - the kernels with vectors of 16 bytes: SSE2 on x86-64, NEON on ARM.
  *
- * Idea       Every CPU of these architectures has such vectors. On others the compiler uses its
- *            vectors, or splits them.
- * Invariant  Needs only the architecture's baseline. ARM's own conversions of fp16 keep denormals
- *            and round to nearest even, unless the program has changed the CPU's floating point
- *            mode.
+ * Idea       Every CPU of these architectures has such vectors. On other architectures the compiler uses the vectors
+ *            available there, or splits them.
+ * Invariant  Needs only the architecture's baseline. ARM's conversions of fp16 preserve denormals and round to nearest
+ *            even, unless the program has changed the CPU's floating-point mode.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "kernel_set.h"
 

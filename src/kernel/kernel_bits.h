@@ -1,13 +1,12 @@
-/* kernel_bits.h - floating point to the bit: min and max with signed zeros, fp16, bf16 and the 8-bit
- * floats to float and back.
+/* kernel_bits.h - bit-exact floating point: min and max with signed zeros, and conversions between float and fp16, bf16
+ * and the 8-bit floats.
  *
- * Idea       No branches and no tables, only integer operations and selects, so that a compiler can
- *            vectorise a loop over these functions.
- * Invariant  Equal bits in, equal bits out, on every machine whose float and double are IEEE 754,
- *            rounded to nearest even.
- * Source     The fp16 conversions follow F. Giesen, "Half to float done quick", 2012, but also make
- *            a NaN canonical. The 8-bit formats: Open Compute Project, "OCP 8-bit Floating Point
- *            Specification (OFP8)", 2023.
+ * Idea       No branches and no tables, only integer operations and selects, so that a compiler can vectorise a loop
+ *            over these functions.
+ * Invariant  Equal input bits give equal output bits on every machine whose float and double are IEEE 754 and round to
+ *            nearest even.
+ * Source     The fp16 conversions follow F. Giesen, "Half to float done quick", 2012, but also make NaNs canonical. The
+ *            8-bit formats: Open Compute Project, "OCP 8-bit Floating Point Specification (OFP8)", 2023.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_KERNEL_BITS_H
 #define TT_KERNEL_BITS_H
@@ -18,12 +17,12 @@
 
 _Static_assert(FLT_EVAL_METHOD == 0 || FLT_EVAL_METHOD == 16, "float sums must round as float");
 
-/* A real as bits and back; and for two of them:
- *   sub       a - b as a sum, for complex products: where differences and sums of products
+/* Conversions between a real and its bits, and for two reals:
+ *   sub       a - b as a sum, for complex products. If differences and sums of products
  *             alternate, gcc 12 generates fused instructions despite -ffp-contract=off.
- *   min, max  The two selects, one instruction each, differ if a and b are zeros: then min keeps a
- *             minus sign of either, and max drops it; and if one is NaN: then one select yields a,
- *             the other b, and "or" of the rest leaves a NaN of some kind. */
+ *   min, max  Each uses two selects of one instruction. They differ if a and b are zeros; min then
+ *             keeps a minus sign of either, and max drops it. They also differ if one operand is
+ *             NaN: one select returns a, the other b, and combining them yields some NaN. */
 #define TT_REAL(T, U, sign)                                                          \
   static inline U tt_##T##_bits(T x) {                                               \
     U u;                                                                             \
@@ -60,10 +59,9 @@ static inline uint16_t tt_float_bf16(float x) {
   return (uint16_t)(x == x ? rounded : 0x7fc0u);
 }
 
-/* fp16: 5 bits of exponent (bias 15), 10 of fraction. A denormal gets the exponent of the smallest
- * normal, whose value is then subtracted: the hardware renormalises, and never sees a denormal.
- * From other numbers zero is subtracted. The choices are masks, because a branch around an addition
- * would keep a loop scalar. */
+/* fp16 has 5 bits of exponent (bias 15) and 10 of fraction. A denormal gets the exponent of the smallest normal, whose
+ * value is then subtracted. The hardware thus renormalises it without ever seeing a denormal. Zero is subtracted from other
+ * numbers. The choices are masks, because a branch around an addition would prevent vectorisation. */
 static inline float tt_fp16_float(uint16_t h) {
   const int32_t one = 1 << 23; /* one unit of the exponent */
   int32_t u = (h & 0x7fff) << 13;
@@ -74,9 +72,8 @@ static inline float tt_fp16_float(uint16_t h) {
   return tt_bits_float(tt_float_bits(x) | (uint32_t)(h & 0x8000) << 16);
 }
 
-/* The inverse, by the same method: adding 0.5 to a number that becomes a denormal leaves its 10
- * bits, rounded, at the end. Other numbers are rounded as integers, possibly past infinity, hence
- * the minimum. */
+/* The inverse, by the same method. Adding 0.5 to a number that becomes a denormal leaves its 10 bits, rounded, in the
+ * lowest bits. Other numbers are rounded as integers, which may exceed infinity, hence the minimum. */
 static inline uint16_t tt_float_fp16(float x) {
   const int32_t one = 1 << 23, half = 126 * one;
   int32_t sign = (int32_t)(tt_float_bits(x) >> 16 & 0x8000);
@@ -91,8 +88,8 @@ static inline uint16_t tt_float_fp16(float x) {
   return (uint16_t)((~nan & (h | sign)) | (nan & 0x7e00));
 }
 
-/* Min and max of 16-bit floats need no conversion: apart from the sign, their bits are ordered as
- * integers. Any NaN is mapped to the extreme that wins, which no other value maps to. */
+/* Min and max of 16-bit floats need no conversion, because apart from the sign their bits sort like integers. Any NaN is
+ * mapped to the extreme value that wins, which no other value is mapped to. */
 static inline int16_t tt_half_key(uint16_t h, uint16_t infinity, int16_t nan) {
   const int16_t magnitude = (int16_t)(h & 0x7fff), flip = (int16_t)((int16_t)h >> 15 & 0x7fff);
   const int16_t key = (int16_t)((int16_t)h ^ flip);
@@ -119,10 +116,10 @@ TT_HALF_ORDER(fp16, 0x7c00, 0x7e00)
 TT_HALF_ORDER(bf16, 0x7f80, 0x7fc0)
 #undef TT_HALF_ORDER
 
-/* The 8-bit floats by the same methods. e4m3 has `bits` 3 of fraction and a bias of 7; its largest
- * exponent is that of ordinary numbers, and only the magnitude 0x7f is a NaN. e5m2 has 2 and 15, and
- * infinities. `top` is the least magnitude that is not a finite number, `wide` what its exponent becomes
- * in a float. A number that is rounded to `top` is too large: e5m2 makes it infinite, e4m3 a NaN. */
+/* The 8-bit floats, by the same methods. e4m3 has 3 bits of fraction (`bits`) and a bias of 7. Its largest exponent is that
+ * of ordinary numbers, and only the magnitude 0x7f is a NaN. e5m2 has 2 and 15, and has infinities. `top` is the smallest
+ * magnitude that is not a finite number, and `wide` is its exponent in a float. A number that is rounded to `top` is too
+ * large: e5m2 makes it infinite, e4m3 a NaN. */
 #define TT_FP8(kind, bits, bias, top, canonical, wide)                                    \
   static inline float tt_##kind##_float(uint8_t h) {                                      \
     const int32_t one = 1 << 23, u = (h & 0x7f) << (23 - (bits));                         \
@@ -158,7 +155,7 @@ TT_HALF_ORDER(bf16, 0x7f80, 0x7fc0)
     return tt_key_fp8(x > y ? x : y, INT8_MAX, canonical);                                \
   }
 
-/* The order of bits, as for 16-bit floats; `most` is the largest magnitude that is no NaN. */
+/* Sortable keys, as for 16-bit floats; `most` is the largest magnitude that is not a NaN. */
 static inline int8_t tt_fp8_key(uint8_t h, int most, int8_t nan) {
   const int8_t key = (int8_t)((int8_t)h ^ ((int8_t)h >> 7 & 0x7f));
   return (h & 0x7f) > most ? nan : key;

@@ -1,11 +1,11 @@
 /* kernel_halves.h - vectorised sums and products of 16-bit floats.
  *
- * Idea       A block is as many 16-bit floats as fit in a vector, and becomes two vectors of
- *            floats. The order of the elements in their lanes does not matter, so bf16 is never
- *            unpacked: of a block of 32-bit words one vector takes the lower halves and the other
- *            the upper ones. The CPU converts fp16 if a set defines how (TT_FP16).
- * Invariant  The bits of the conversions in kernel_bits.h. The accumulator holds whole blocks; the
- *            rest of an array goes through a padded one.
+ * Idea       A block is as many 16-bit floats as fit in a vector, and is converted to two vectors of floats. The order
+ *            of the elements in their lanes does not matter, so bf16 is never unpacked: one vector is made from the
+ *            lower halves of a block's 32-bit words, the other from the upper halves. The CPU converts fp16 if a set
+ *            defines how (TT_FP16).
+ * Invariant  Conversions give the same bits as those in kernel_bits.h. The accumulator holds whole blocks; the end of
+ *            an array is processed in a padded block.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_KERNEL_HALVES_H
 #define TT_KERNEL_HALVES_H
@@ -26,7 +26,7 @@ typedef struct block {
 enum { LANES = TT_VECTOR / 2 }; /* elements of a block */
 _Static_assert(CHUNK / sizeof(float) % LANES == 0, "an accumulator is whole blocks");
 
-/* Bits of a where `mask` is all ones, else of b. */
+/* Selects the bits of a where `mask` is all ones, otherwise those of b. */
 #define SELECT(mask, a, b) (((vec_u32)(mask) & (a)) | (~(vec_u32)(mask) & (b)))
 
 /* ---- bf16 ---- */
@@ -111,7 +111,7 @@ INLINE void hold(float *p, block z) {
   memcpy(p, &z, sizeof z);
 }
 
-/* `step` uses i, and n: the number of elements of the current block. */
+/* `step` may use i and n, where n is the number of elements in the current block. */
 #define BLOCK_LOOP(name, D, inputs, step)                      \
   static void name(D *d, inputs, size_t count) {               \
     size_t i = 0;                                              \

@@ -1,12 +1,11 @@
 /* kernel_loops.h - the reduction loops, as templates; kernel_table.h instantiates them.
  *
- * Idea       A kernel has a loop over two inputs and one over three. More inputs go through an
- *            accumulator of a few KiB, in cache-sized chunks: two or three inputs into it, then two
- *            at a time, the last two straight to dst, so dst and each input pass through memory
- *            once. Two inputs may be summed to two places in one pass.
- * Invariant  Operands stay in order. A chunk of dst is written after every input of the chunk was
- *            read, so dst may be any input. The accumulator is not rounded, so the bits do not
- *            depend on the chunks.
+ * Idea       A kernel has a loop over two inputs and one over three. More inputs are summed in an accumulator of a few
+ *            KiB, in cache-sized chunks: first two or three inputs, then two at a time, and the last two directly into
+ *            dst. dst and each input thus pass through memory once. Two inputs may be summed into two buffers in one
+ *            pass.
+ * Invariant  Operands stay in order. A chunk of dst is written after that chunk of every input has been read, so dst
+ *            may be any input. The accumulator is not rounded, so the bits do not depend on the chunks.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_KERNEL_LOOPS_H
 #define TT_KERNEL_LOOPS_H
@@ -16,18 +15,18 @@
 #include "kernel_bits.h"
 #include "kernel_set.h"
 
-/* dst is an input or disjoint from it, so elements are independent. Without vectors the loops serve
- * as readable reference for the others. */
+/* dst is an input or disjoint from it, so elements are independent. Without vectors the loops serve as a readable
+ * reference. */
 #if !defined(TT_VECTOR)
 #define INDEPENDENT
 #elif defined(__clang__)
-#pragma clang diagnostic ignored "-Wpass-failed" /* a loop may stay scalar, silently */
+#pragma clang diagnostic ignored "-Wpass-failed" /* no warning if a loop remains scalar */
 #define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #else
 #define INDEPENDENT _Pragma("GCC ivdep")
 #endif
 
-enum { CHUNK = 4096 }; /* bytes of accumulator */
+enum { CHUNK = 4096 }; /* size of the accumulator, in bytes */
 
 #define AS_IS(x) (x)
 
@@ -49,8 +48,8 @@ enum { CHUNK = 4096 }; /* bytes of accumulator */
     for (size_t i = 0; i < count; i++) d[i] = e[i] = expression;       \
   }
 
-/* The kernel itself, built from existing loops. T is the type in memory, A in the accumulator; the
- * first step makes the number of remaining inputs even. */
+/* The kernel itself, built from the loops above. T is the type in memory, A that in the accumulator. The first step makes
+ * the number of remaining inputs even. */
 #define DRIVER(name, T, A, first2, first3, more, last)                                  \
   static void name##_many(T *dst, const void *const *in, int n, size_t count) {         \
     _Alignas(64) A acc[CHUNK / sizeof(A)];                                              \
@@ -81,8 +80,8 @@ enum { CHUNK = 4096 }; /* bytes of accumulator */
     if (also) memcpy(also, dst, count * sizeof(T));                                     \
   }
 
-/* dst = put(expression of a and b); T in memory and in the accumulator. `put` makes a result
- * canonical and leaves a canonical one unchanged. */
+/* dst = put(expression of a and b), with type T in memory and in the accumulator. `put` makes a result canonical and leaves
+ * a canonical one unchanged. */
 #define KERNEL(name, T, put, expression)                                   \
   static inline T name##_op(T a, T b) {                                    \
     return expression;                                                     \
@@ -92,7 +91,7 @@ enum { CHUNK = 4096 }; /* bytes of accumulator */
   LOOP3(name##_3, T, T, T, T, put(name##_op(name##_op(a[i], b[i]), c[i]))) \
   DRIVER(name, T, T, name##_2, name##_3, name##_3, name##_3)
 
-/* Floats of 8 and 16 bits, as T, are rounded once, after the last input. */
+/* Sums and products of 8-bit and 16-bit floats of type T, which are rounded once, after the last input. */
 #define SHORT_KERNEL(name, op, T, kind)                                                    \
   static inline float name##_of(T a, T b) {                                                \
     return tt_##kind##_float(a) op tt_##kind##_float(b);                                   \
@@ -119,7 +118,7 @@ enum { CHUNK = 4096 }; /* bytes of accumulator */
 #define HALF_KERNEL SHORT_KERNEL
 #endif
 
-/* dst = quotient of x and ranks, as T or in `wide`. */
+/* dst = x / ranks, computed in `wide`. */
 #define SCALE(name, T, wide, get, put)                             \
   static void name(void *dst, size_t count, int ranks) {           \
     T *x = dst;                                                    \
@@ -128,7 +127,7 @@ enum { CHUNK = 4096 }; /* bytes of accumulator */
     for (size_t i = 0; i < count; i++) x[i] = put(get(x[i]) / by); \
   }
 
-/* dst = product of x and the factor, in `wide`. */
+/* dst = x * factor, computed in `wide`. */
 #define TIMES(name, T, wide, get, put)                                        \
   static void name(void *dst, const void *src, size_t count, double factor) { \
     T *d = dst;                                                               \

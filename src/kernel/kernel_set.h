@@ -1,8 +1,8 @@
-/* kernel_set.h - one set of kernels per instruction set, all with the same bits.
+/* kernel_set.h - one set of kernels per instruction set; all give the same bits.
  *
- * Idea       kernel_loops.h is compiled once per set; each compilation fills one table. kernel.c
- *            takes the best table that the CPU can run.
- * Invariant  A set has a kernel for exactly the pairs that tutti_type_has_op accepts.
+ * Idea       kernel_loops.h is compiled once per set, and each compilation fills one table. kernel.c uses the best
+ *            table that the CPU supports.
+ * Invariant  A set has a kernel for exactly those pairs that tutti_type_has_op accepts.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_KERNEL_SET_H
 #define TT_KERNEL_SET_H
@@ -16,7 +16,7 @@ typedef struct tt_kernel_set {
   const char *name;
   tt_kernel_fn *reduce[TUTTI_TYPE_COUNT][TUTTI_OP_COUNT];
   tt_scale_fn *scale[TUTTI_TYPE_COUNT]; /* NULL for types without avg */
-  tt_times_fn *times[TUTTI_TYPE_COUNT]; /* NULL except for floating point */
+  tt_times_fn *times[TUTTI_TYPE_COUNT]; /* NULL except for floating-point types */
 } tt_kernel_set;
 
 extern const tt_kernel_set tt_kernels_c, tt_kernels_base;
@@ -25,8 +25,8 @@ extern const tt_kernel_set tt_kernels_avx2;
 extern const tt_kernel_set tt_kernels_avx512;
 #endif
 
-/* The i-th set this CPU can run, best first; NULL past the end. The last two are always the
- * baseline's vectors and plain C. */
+/* Returns the i-th set that this CPU supports, best first, or NULL past the end. The last two are always the baseline's
+ * vectors and plain C. */
 const tt_kernel_set *tt_kernel_set_at(int i);
 
 #endif

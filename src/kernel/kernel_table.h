@@ -1,9 +1,9 @@
-/* kernel_table.h - all kernels of one instruction set, and their table; included by one file per
- * set, which defines TT_KERNEL_SET (the symbol) and TT_KERNEL_NAME, selects the instructions the
- * compiler may use, and the width of its vectors (TT_VECTOR, bytes; none for plain C).
+/* kernel_table.h - all kernels of one instruction set, and their table. It is included by one file per set, which
+ * defines TT_KERNEL_SET (the symbol) and TT_KERNEL_NAME, selects the instructions that the compiler may use, and
+ * defines the width of its vectors (TT_VECTOR, in bytes; undefined for plain C).
  *
- * Invariant  Nothing here depends on the instruction set: the compiler vectorises element-wise
- *            loops, which cannot change a bit.
+ * Invariant  Nothing here depends on the instruction set. The compiler only vectorises element-wise loops, which cannot
+ *            change a bit.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "kernel_loops.h"
 
@@ -11,7 +11,7 @@
 #error "define TT_KERNEL_SET and TT_KERNEL_NAME before including kernel_table.h"
 #endif
 
-/* Elements in a caller's buffer, which may have another C type there. */
+/* Elements of a caller's buffer, whose C type may be another one. */
 #define ALIAS __attribute__((may_alias))
 typedef ALIAS uint8_t u8;
 typedef ALIAS uint16_t u16;
@@ -24,10 +24,10 @@ typedef ALIAS int64_t i64;
 typedef ALIAS float f32;
 typedef ALIAS double f64;
 
-/* ---- integers: one kernel serves both signs where the bits are the same ----
+/* ---- integers: one kernel serves both signs if the bits are the same ----
  *
- * The division of avg: up to 32 bits, the quotient of integers as a double is never rounded up to
- * the next integer: their distance is 1/ranks, at least 2^-31 of the quotient. */
+ * The division of avg is done in double for integers of up to 32 bits. The quotient is never rounded up to the
+ * next integer, because its distance from that integer is at least 1/ranks, which is at least 2^-31 of the quotient. */
 
 #define INTEGER(bits, u_wide, i_wide)                      \
   KERNEL(sum_##bits, u##bits, AS_IS, a + b)                \
@@ -71,7 +71,7 @@ static inline double canon_double(double x) {
 FLOATING(f32, float)
 FLOATING(f64, double)
 
-/* Floats of 16 and of 8 bits, as T. */
+/* Floats of 16 and of 8 bits, stored as T. */
 #define SHORT(H, T, SUMS)                                  \
   SUMS(sum_##H, +, T, H)                                   \
   SUMS(prod_##H, *, T, H)                                  \
@@ -114,8 +114,8 @@ COMPLEX(c64, f64, canon_double, tt_sub_double)
 
 /* ---- pairs: a value and its index; padding is written as zero ----
  *
- * The order: a NaN before any number; then by value, with <; then the lower
- * index; then, of zeros with one index, -0 for minloc and +0 for maxloc. It is
+ * The order: a NaN precedes any number; then by value, with <; then the lower
+ * index; then, for zeros with equal indices, -0 for minloc and +0 for maxloc. It is
  * total, so the result does not depend on the grouping of the operands. */
 
 typedef struct {
@@ -150,7 +150,7 @@ NO_PAD(double_int, double);
 NO_PAD(long_int, long);
 NO_PAD(short_int, short);
 
-/* Does b go before a? `minus`: the zero with a minus sign goes first. */
+/* True if b precedes a. If `minus` is set, -0 precedes +0. */
 #define INTEGER_BEFORE(less, minus) ((b.v less a.v) | ((b.v == a.v) & (b.i < a.i)))
 #define TIE_BEFORE(minus) \
   ((b.i < a.i) | ((b.i == a.i) & ((__builtin_signbit(b.v) != 0) == (minus))))
@@ -182,7 +182,7 @@ PAIR(short_int, INTEGER_BEFORE, AS_IS)
   [TUTTI_LAND] = land_##type, [TUTTI_LOR] = lor_##type, [TUTTI_LXOR] = lxor_##type
 #define LOCATED(type) [TUTTI_MINLOC] = minloc_##type, [TUTTI_MAXLOC] = maxloc_##type
 
-/* A type's row and its other kernels, by its kind in types.def. */
+/* A type's row and its other kernels, selected by its kind in types.def. */
 #define INTEGER_ROW(sign, bits) \
   { ARITHMETIC(bits), ORDERED(sign##bits), BITWISE(bits), LOGICAL(bits) }
 #define REAL_ROW(type) \

@@ -1,9 +1,8 @@
-/* kernel_wide.h - the kernels for x86-64 with wider vectors than the baseline's.
+/* kernel_wide.h - the kernels for x86-64 with vectors wider than the baseline's.
  *
- * Idea       The same C code, compiled for the instructions TT_TARGET. The system's headers are
- *            included first, so that only our code is compiled for these. A file per set defines
- *            TT_TARGET, TT_VECTOR, TT_KERNEL_SET, TT_KERNEL_NAME, and the conversions of fp16: half
- *            a vector of them, WIDEN(address) and NARROW(address, floats).
+ * Idea       The same C code, compiled for the instructions TT_TARGET. The system's headers are included first, so that
+ *            only tutti's code is compiled for these. A file per set defines TT_TARGET, TT_VECTOR, TT_KERNEL_SET,
+ *            TT_KERNEL_NAME, and the conversions of fp16 for half a vector: WIDEN(address) and NARROW(address, floats).
  * Invariant  Called only if the CPU has the instructions (kernel.c checks).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <float.h>

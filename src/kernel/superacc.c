@@ -1,10 +1,10 @@
-/* superacc.c - conversion of numbers to words, and of sums of words to numbers (superacc.h).
+/* superacc.c - converts numbers to words, and sums of words to numbers (superacc.h).
  *
- * Idea       The formats differ only in their sizes, and in that e4m3 has no infinities: the bits below the exponent's are the
- *            fraction, and a value is an integer multiple of its type's smallest denormal. One source
- *            therefore serves all formats, compiled once per format.
- * Invariant  The rounding input is a normalised window of 128 bits of the exact sum, and whether
- *            any bit below it is set: rounding, and division by a number of ranks, need no more.
+ * Idea       The formats differ only in their sizes, except that e4m3 has no infinities. The bits below the exponent's
+ *            are the fraction, and a value is an integer multiple of its type's smallest denormal. One source therefore
+ *            serves all formats and is compiled once per format.
+ * Invariant  Rounding uses a normalised window of 128 bits of the exact sum, and a flag that says whether any bit below
+ *            it is set. Rounding, and division by a number of ranks, need no more.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "superacc.h"
 
@@ -18,15 +18,15 @@ __extension__ typedef __int128 i128;
 
 typedef struct format {
   size_t bytes;
-  int precision;     /* bits of the fraction, with the implicit one */
-  uint64_t infinity; /* the least magnitude that is not a finite number */
-  bool infinities;   /* it is infinite; else a NaN, and the only one */
+  int precision;     /* bits of the fraction, including the implicit one */
+  uint64_t infinity; /* smallest magnitude that is not a finite number */
+  bool infinities;   /* that magnitude is infinite; otherwise it is the only NaN */
 } format;
 
 #define TT_TYPE(number, name, type, kind, kernels)
 #include "types.def"
 
-/* The exponent has the bits that sign and fraction leave. */
+/* The bits of the exponent: those that belong to neither the sign nor the fraction. */
 #define FIELDS(bytes, fraction) \
   ((((uint64_t)1 << (8 * (bytes) - (fraction))) - 1) << ((fraction)-1))
 #define FORMAT(bytes, fraction, infinities)                                                     \
@@ -36,7 +36,7 @@ typedef struct format {
 #define CASE(number, bytes, fraction, infinities, call) \
   case TUTTI_##number: call(FORMAT(bytes, fraction, infinities));
 
-/* `call` gets the format, a constant. */
+/* Expands `call` with the format as a constant. */
 #define BY_FORMAT(real, call)         \
   switch (real) {                     \
     TT_REALS(CASE, call)              \
@@ -88,7 +88,7 @@ INLINE uint64_t sign_of(format f) {
   return (uint64_t)1 << (8 * f.bytes - 1);
 }
 
-/* A finite magnitude is *m times 2^result, in units of the smallest denormal. */
+/* Splits a finite magnitude into *m times 2^result, in units of the smallest denormal. */
 INLINE int split(format f, uint64_t a, uint64_t *m) {
   const uint64_t one = (uint64_t)1 << (f.precision - 1);
   const int exponent = (int)(a >> (f.precision - 1));
@@ -99,8 +99,8 @@ INLINE int split(format f, uint64_t a, uint64_t *m) {
 /* ---- the range of a block ---- */
 
 typedef struct seen {
-  uint64_t most, least; /* magnitudes; least is stored minus one, so that a zero does not count */
-  uint64_t any;         /* the "or" of all magnitudes */
+  uint64_t most, least; /* magnitudes; `least` is stored minus one, so that zeros are ignored */
+  uint64_t any;         /* bitwise or of all magnitudes */
   bool special, minus;
 } seen;
 
@@ -134,7 +134,7 @@ INLINE tt_breadth measure(format f, const void *x, size_t n) {
   const int above = split(f, s.most, &m);
   b.top = (int16_t)(above + 64 - __builtin_clzll(m));
   const int below = split(f, s.least + 1, &m);
-  /* the lowest bit of any fraction is that of the "or" of all */
+  /* the lowest bit of any fraction is that of `any` */
   b.low = (int16_t) - (below + __builtin_ctzll(s.any | (uint64_t)1 << (f.precision - 1)));
   return b;
 }
@@ -164,8 +164,8 @@ size_t tt_exact_usual(tutti_type real, int width) {
 
 /* ---- to words ---- */
 
-/* The word of special values counts infinities of either sign and negative zeros; a NaN counts as
- * an infinity of both signs. */
+/* The word of special values counts infinities of each sign and negative zeros. A NaN counts as an infinity of both
+ * signs. */
 enum { FIELD = 21 };
 
 INLINE int64_t rare_word(format f, uint64_t u) {
@@ -176,13 +176,13 @@ INLINE int64_t rare_word(format f, uint64_t u) {
   return a < f.infinity ? 0 : u & sign ? less : plus;
 }
 
-/* The word, with the sign of u. */
+/* Returns the word with the sign of u. */
 INLINE int64_t with_sign(format f, uint64_t u, uint64_t word) {
   const int64_t s = -(int64_t)(u >> (8 * f.bytes - 1));
   return ((int64_t)word ^ s) - s;
 }
 
-/* m is at bit p. If p < 0, the low bits of m are zero. */
+/* Writes the words of a number whose magnitude m starts at bit p. If p < 0, the low bits of m are zero. */
 INLINE void spread_one(uint64_t m, int p, int width, size_t k, format f, uint64_t u, int64_t *to) {
   const uint64_t mask = ((uint64_t)1 << width) - 1;
   if (p < 0) m >>= -p & 63;
@@ -236,8 +236,8 @@ void tt_exact_spread(tutti_type real, const tt_breadth *b, int width, const void
 
 /* ---- from words ---- */
 
-/* A magnitude: top, if not 0, has its highest bit set, which is bit `at` above the smallest
- * denormal; `more`: some lower bit is set. */
+/* A magnitude. If `top` is not 0, its highest bit is set and is bit `at`, counted from the smallest denormal. `more` is set
+ * if some lower bit is. */
 typedef struct magnitude {
   u128 top;
   int at;
@@ -258,7 +258,7 @@ INLINE magnitude normal(u128 v, int low) {
   return x;
 }
 
-/* The digits up to the k-th, which is not 0, as one number. */
+/* Combines the digits up to the k-th, which is not 0, into one number. */
 static magnitude gather_magnitude(const uint64_t *digit, size_t k, int width, int low) {
   int bits = 64 - __builtin_clzll(digit[k]);
   magnitude x = {.top = digit[k], .at = low + (int)k * width + bits - 1};
@@ -272,7 +272,7 @@ static magnitude gather_magnitude(const uint64_t *digit, size_t k, int width, in
   return x;
 }
 
-/* Sum of any number of words: resolve the carries, separate the sign. */
+/* Converts a sum of any number of words: resolves the carries and separates the sign. */
 static magnitude resolve_carries(const int64_t *words, size_t k, int width, int low) {
   const uint64_t mask = ((uint64_t)1 << width) - 1;
   uint64_t digit[TT_EXACT_WORDS + 1];
@@ -306,7 +306,7 @@ INLINE magnitude sum_of(const int64_t *words, size_t k, int width, int low) {
   return x;
 }
 
-/* Bits below the window cannot increase the quotient of the window. */
+/* Divides the window. Bits below the window cannot increase its quotient. */
 static void divide(magnitude *x, int ranks) {
   if (!x->top) return;
   const u128 quotient = x->top / (unsigned)ranks;
@@ -316,13 +316,13 @@ static void divide(magnitude *x, int ranks) {
   x->at -= s;
 }
 
-/* To nearest, ties to even. A carry out of the fraction correctly increments the exponent, and
- * turns the greatest number into infinity. */
+/* Rounds to nearest, ties to even. A carry out of the fraction correctly increments the exponent, and turns the largest
+ * number into infinity. */
 INLINE uint64_t rounded(format f, const magnitude *x) {
   const uint64_t half = (uint64_t)1 << 63, top = (uint64_t)(x->top >> 64);
   const bool more = x->more || (uint64_t)x->top;
   const uint64_t sign = x->negative ? sign_of(f) : 0;
-  if (!x->top || x->at < -1) return sign; /* a quotient may be less than half of a denormal */
+  if (!x->top || x->at < -1) return sign; /* a quotient may be below half a denormal */
   const int unit = x->at - (f.precision - 1) > 0 ? x->at - (f.precision - 1) : 0;
   const int drop = 63 - (x->at - unit);
   uint64_t m = drop == 64 ? 0 : top >> drop;
@@ -333,7 +333,7 @@ INLINE uint64_t rounded(format f, const magnitude *x) {
   return f.infinities ? sign | f.infinity : f.infinity;
 }
 
-/* If a sum contains a special value, return true and set *bits to the result. */
+/* If a sum contains a special value, returns true and sets *bits to the result. */
 INLINE bool is_rare(format f, int64_t word, int summands, bool zero, uint64_t *bits) {
   const int64_t field = ((int64_t)1 << FIELD) - 1;
   const bool plus = word & field, less = word >> FIELD & field;

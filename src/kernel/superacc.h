@@ -1,18 +1,16 @@
-/* superacc.h - sums of floating point numbers that do not depend on the order: each number becomes
- * a few integers, which add without rounding.
+/* superacc.h - order-independent sums of floating-point numbers: each number becomes a few integers, which add without
+ * rounding.
  *
- * Idea       A finite number is an integer times a power of two. A block of numbers has a lowest
- *            and a highest bit; the bits between them are cut into words of `width` bits, each an
- *            int64 with the sign of its number. The width leaves enough bits that the words of all
- *            ranks add up without a carry: the sum of numbers is the sum of their words, computed
- *            by the kernel of int64. At the end carries are resolved, and the exact sum is rounded
- *            once, to nearest even.
- * Cost       8 bytes for each word; one word for a block whose bits span up to `width`.
- * Invariant  Integers add in any order and grouping, so the result is a function of the multiset of
- *            summands. It does not depend on the cut of a block into words.
- * Source     R. M. Neal, "Fast exact summation using small and large superaccumulators", 2015
- *            (words that overlap for the carries); here only the words that the data of all ranks
- *            need exist.
+ * Idea       A finite number is an integer times a power of two. A block of numbers has a lowest and a highest bit. The
+ *            bits between them are cut into words of `width` bits, and each word is stored in an int64 with the sign of
+ *            its number. The width leaves enough bits for the words of all ranks to add up without a carry. The sum of
+ *            numbers is therefore the sum of their words, computed by the kernel of int64. At the end carries are
+ *            resolved, and the exact sum is rounded once, to nearest even.
+ * Cost       8 bytes for each word. A block whose bits span up to `width` needs one word per number.
+ * Invariant  Integers add in any order and grouping, so the result is a function of the multiset of summands. It does
+ *            not depend on how a block is cut into words.
+ * Source     R. M. Neal, "Fast exact summation using small and large superaccumulators", 2015 (overlapping words to
+ *            hold carries). Here, only those words exist that the data of all ranks need.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_SUPERACC_H
 #define TT_SUPERACC_H
@@ -20,39 +18,38 @@
 #include "core.h"
 
 enum {
-  TT_BLOCK = 256,           /* reals that share their lowest and highest bit */
+  TT_BLOCK = 256,           /* number of reals that share a lowest and a highest bit */
   TT_EXACT_RANKS = 1 << 21, /* the number of ranks must be lower */
-  TT_EXACT_WORDS = 52       /* of a real, at most */
+  TT_EXACT_WORDS = 52       /* largest number of words of a real */
 };
 
-/* The range of a block, in bits above the smallest of its type's denormals. The range for all ranks
- * is the maximum of each field. */
+/* The range of a block, in bits above the smallest denormal of its type. The range for all ranks is the maximum of each
+ * field. */
 typedef struct tt_breadth {
-  int16_t top;     /* highest bit plus one; INT16_MIN: none */
-  int16_t low;     /* minus the lowest bit */
+  int16_t top;     /* highest bit plus one; INT16_MIN: no bit is set */
+  int16_t low;     /* the negative of the lowest bit */
   int16_t special; /* 1: contains infinities or NaNs */
   int16_t minus;   /* 1: contains negative zeros */
 } tt_breadth;
 
-/* The type that is summed for a floating point or complex type: itself, or that of its
- * *each parts. */
+/* Returns the type that is summed for a floating-point or complex type: the type itself, or that of its *each parts. */
 tutti_type tt_real_of(tutti_type type, size_t *each);
-/* Bits of a word such that the words of `ranks` ranks add up in an int64. */
+/* Returns the number of bits per word for which the words of `ranks` ranks add up in an int64. */
 int tt_exact_width(int ranks);
-/* The range of x[0..n-1], reals of the type; n is at most TT_BLOCK. */
+/* Returns the range of x[0..n-1], which are reals of the given type. n is at most TT_BLOCK. */
 tt_breadth tt_exact_measure(tutti_type real, const void *x, size_t n);
-/* The range of an empty block. */
+/* Returns the range of an empty block. */
 static inline tt_breadth tt_breadth_none(void) {
   return (tt_breadth){INT16_MIN, INT16_MIN, 0, 0};
 }
-/* Words of a real in a block of this range; 0 if all are positive zeros. */
+/* Returns the number of words of a real in a block of this range; 0 if all are positive zeros. */
 size_t tt_exact_words(const tt_breadth *b, int width);
-/* Words of a real of this type if the exponents of a block span 32. */
+/* Returns the number of words of a real of this type if the exponents of a block span 32. */
 size_t tt_exact_usual(tutti_type real, int width);
-/* Convert n reals to words, one real after another. */
+/* Converts n reals to words, one real after another. */
 void tt_exact_spread(tutti_type real, const tt_breadth *b, int width, const void *x, size_t n,
                      int64_t *words);
-/* Round the sums of `summands` numbers each, divided by `ranks` (1: no division). */
+/* Rounds n sums of `summands` numbers each, divided by `ranks` (1: no division), and stores them in dst. */
 void tt_exact_round(tutti_type real, const tt_breadth *b, int width, const int64_t *words, size_t n,
                     int summands, int ranks, void *dst);
 

@@ -1,5 +1,4 @@
-/* cores.c - this process's share of the machine, its affinity and quota, and the model of its processor,
- * as Linux reports them.
+/* cores.c - the cores that this process may use (affinity and quota), and the processor model, as Linux reports them.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <sched.h>
 #include <stdio.h>
@@ -22,7 +21,7 @@ bool tt_line_of(const char *path, char *line, size_t size) {
   return there;
 }
 
-/* cgroup v2: "max 100000" or "150000 100000". */
+/* Reads the quota of cgroup v2: "max 100000" or "150000 100000". */
 static double quota_in(const char *folder) {
   char path[600], text[64];
   double quota, period;
@@ -80,7 +79,7 @@ uint64_t tt_kernel_id(void) {
   return tt_mix_text(1, text);
 }
 
-/* The value of the first line of /proc/cpuinfo that begins with `key`. */
+/* Gets the value of the first line of /proc/cpuinfo that starts with `key`. */
 static bool cpuinfo(const char *key, char value[120]) {
   char line[256];
   FILE *file = fopen("/proc/cpuinfo", "re");

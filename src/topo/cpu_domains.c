@@ -1,10 +1,9 @@
-/* cpu_domains.c - the package, the NUMA node and the last level cache of a set of cores, as Linux
- * reports them in /sys.
+/* cpu_domains.c - the package, the NUMA node and the last-level cache of a set of cores, as Linux reports them in /sys.
  *
- * Idea       A domain is identified by its first core, in the system's numbering: the same number
- *            in all processes of a node, whichever cores their control groups show.
- * Cost       Four small files for a core, and one for each NUMA node up to the core's own.
- * Invariant  Never fails; an unknown domain is 0 on every process.
+ * Idea       A domain is identified by its first core in the system's numbering. All processes of a node therefore use
+ *            the same number, whichever cores their control groups allow.
+ * Cost       Four small files for a core, and one for each NUMA node up to that of the core.
+ * Invariant  Never fails. An unknown domain is 0 in every process.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +12,7 @@
 
 enum { INDEXES = 16 };
 
-/* 1 + the lowest core of a list like "0-3,8" if it contains all of `cores`; else 0. */
+/* Returns 1 + the lowest core of a list such as "0-3,8" if the list contains all of `cores`; otherwise 0. */
 static int first_if_all(const char *list, const tt_cpu_bits *cores) {
   tt_cpu_bits among = {0};
   long least = -1;
@@ -36,7 +35,7 @@ static int package_of(const char *system, int core, const tt_cpu_bits *cores) {
   return 0;
 }
 
-/* The NUMA node that contains all of these cores. The list of nodes has gaps on some machines. */
+/* Returns the NUMA node that contains all of these cores. On some machines the list of nodes has gaps. */
 static int numa_of(const char *system, const tt_cpu_bits *cores) {
   char path[300], nodes[1024], list[4096];
   int first = 0;

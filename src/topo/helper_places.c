@@ -1,13 +1,12 @@
 /* helper_places.c - assigns helpers to the groups that they serve.
  *
- * Idea       a helper should serve the group where it runs: the rack of its host, or its node. A slot
- *            in a row takes a helper that runs in its group; otherwise one that runs in the same
- *            outer group; otherwise any. The lowest row decides how many trees there are. Among the
- *            levels that are possible for it, the level is taken that lets most helpers serve their
- *            own group.
- * Cost       helpers x helpers comparisons, and helpers x ranks, at each level.
- * Invariant  a pure function of placements that are equal on all ranks. Helpers between which
- *            placements do not decide stay in their order.
+ * Idea       A helper should serve the group where it runs: the rack of its host, or its node. A slot in a row is
+ *            filled with a helper that runs in the slot's group, otherwise with one that runs in the same outer group,
+ *            otherwise with any helper. The level of the lowest row determines the number of trees. Among the possible
+ *            levels for this row, the one is used with which most helpers serve their own group.
+ * Cost       At each level, helpers x helpers comparisons, and helpers x ranks.
+ * Invariant  A pure function of placements that are equal on all ranks. Helpers that their placements do not
+ *            distinguish keep their order.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "placement.h"
 
@@ -16,23 +15,24 @@
 
 #include "topo_rows.h"
 
-/* Where helpers sit: at a level of the tree, the group whose ranks are in the same domain; -1: none. */
+/* For each level of the tree, the group that each helper runs in: the group whose ranks are in the same domain as the
+ * helper. -1: no such group. */
 typedef struct homes {
   const tt_tree *tree;
   int from; /* the outermost level within a node */
   int data, helpers;
-  int *at;            /* [level * helpers + helper] */
-  int *taken, *trial; /* the helper of each place; -1: none */
+  int *at;            /* at index [level * helpers + helper] */
+  int *taken, *trial; /* helper assigned to each slot; -1: none */
   bool *used;
 } homes;
 
-/* Do two ranks sit in one domain of a level with this name? */
+/* Returns true if two ranks are in the same domain of a level with this name. */
 static bool share_domain(const tt_placement *a, const tt_placement *b, const char *name) {
   if (a->rack != b->rack) return false;
   return strcmp(name, "rack") == 0 || a->node == b->node;
 }
 
-/* The group of level l that holds all ranks of a rank's own domain of this kind; -1: no group does. */
+/* Returns the group of level l that contains all ranks in the helper's domain of this kind, or -1 if no group does. */
 static int home_group(const homes *x, const tt_placement *placements, const int *order, int l,
                       const char *kind, const tt_placement *its) {
   int group = -1;
@@ -45,7 +45,7 @@ static int home_group(const homes *x, const tt_placement *placements, const int 
   return group;
 }
 
-/* If racks and nodes are the same for the ranks with data, a helper of another node may still sit in a rack. */
+/* If each rack of the ranks with data is a single node, a helper on another node may still be in one of the racks. */
 static void find_homes(const tt_placement *placements, const int *order, homes *x) {
   for (int l = 0; l < x->from; l++)
     for (int i = 0; i < x->helpers; i++) {
@@ -56,15 +56,15 @@ static void find_homes(const tt_placement *placements, const int *order, homes *
     }
 }
 
-/* An unused helper that sits in the group of this level; -1: none. Level -1: any. */
+/* Returns an unused helper that runs in the group of this level (level -1: any group), or -1. */
 static int find_helper(const homes *x, int level, int group) {
   for (int i = 0; i < x->helpers; i++)
     if (!x->used[i] && (level < 0 || x->at[level * x->helpers + i] == group)) return i;
   return -1;
 }
 
-/* Fills the places that are still free, with helpers that sit in the place's group `further` levels outside
- * its own; returns how many. Below level 0 any helper will do. */
+/* Fills free slots with helpers that run in the group `further` levels outside the slot's group. Returns the number of
+ * slots filled this way. Below level 0, any helper is used but not counted. */
 static int fill_places(const homes *x, const tt_helper_rows *rows, int further) {
   int filled = 0;
   for (int k = 0; k < rows->n; k++)
@@ -82,7 +82,7 @@ static int fill_places(const homes *x, const tt_helper_rows *rows, int further) 
   return filled;
 }
 
-/* Tries rows whose lowest is at a level; returns how many helpers serve their own group, -1 if they do not
+/* Tries rows whose lowest row is at a level. Returns how many helpers serve their own group, or -1 if the helpers do not
  * fit. */
 static int try_rows(const homes *x, int level) {
   tt_helper_rows rows;

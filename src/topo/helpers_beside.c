@@ -1,11 +1,12 @@
-/* helpers_beside.c - the levels of a machine whose helpers have no placement yet: each goes next to its group.
+/* helpers_beside.c - the levels of a machine whose helpers have no placement yet: each helper is placed next to its
+ * group.
  *
- * Idea       a request for an estimate names the levels of the ranks with data, and the number of helpers. Each
- *            helper is then placed in the group that it serves, on a separate node, or in the node that it
- *            serves: it is one more domain at the next level, of one domain each down to the rank.
+ * Idea       A request for an estimate names the levels of the ranks with data, and the number of helpers. Each helper
+ *            is then placed in the group that it serves, on a separate node, or in the node that it serves. In the tree
+ *            it becomes one more domain at the next level, with a single domain on each level below, down to the rank.
  *            The rows are those of the innermost level that fits.
- * Cost       linear in the ranks and the levels.
- * Invariant  ranks with data stay in their order; a group's helpers follow them.
+ * Cost       Linear in the ranks and the levels.
+ * Invariant  Ranks with data keep their order, and a group's helpers follow them.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -16,9 +17,10 @@
 typedef struct beside {
   const tt_tree *tree;
   tt_helper_rows rows;
-  int *position, next; /* of each rank, in the new tree; the next free one */
+  int *position, next; /* position of each rank in the new tree; the next free position */
   int *counts,
-      n[TT_TREE_LEVELS]; /* per level, [level * most + i]: domains in the i-th of the level above */
+      n[TT_TREE_LEVELS]; /* per level, at index [level * most + i]: number of domains in the i-th
+                          * domain of the level above */
   int most;
 } beside;
 
@@ -26,20 +28,20 @@ static void note_count(beside *x, int level, int count) {
   x->counts[(size_t)level * (size_t)x->most + (size_t)x->n[level]++] = count;
 }
 
-/* One domain on this level and on every inner one. */
+/* Adds a rank with a single domain on this level and on each inner level. */
 static void seat_alone(beside *x, int level, int rank) {
   for (; level < x->tree->levels - 1; level++) note_count(x, level + 1, 1);
   x->position[rank] = x->next++;
 }
 
-/* The row of helpers at a level; -1: none. */
+/* Returns the row of helpers at a level, or -1. */
 static int row_at(const beside *x, int level) {
   int k = x->rows.n - 1;
   while (k >= 0 && x->rows.row[k].level != level) k--;
   return k;
 }
 
-/* Seats what a group of a level has, and then its helpers. */
+/* Adds the domains of a group of a level, and then its helpers. */
 static void seat_group(beside *x, int level, int group) {
   const int row = row_at(x, level), helpers = row < 0 ? 0 : x->rows.trees;
   if (level == x->tree->levels - 1) {
@@ -54,7 +56,7 @@ static void seat_group(beside *x, int level, int group) {
     seat_alone(x, level + 1, x->tree->ranks + tt_helper_number(&x->rows, row, group, t));
 }
 
-/* Appends " node:4", or " node:(4*2,1)". */
+/* Appends a level such as " node:4" or " node:(4*2,1)". */
 static void append_level(const beside *x, int level, char *text, size_t *at) {
   const int *counts = &x->counts[(size_t)level * (size_t)x->most], n = x->n[level];
   int same = 1;

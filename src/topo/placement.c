@@ -1,12 +1,12 @@
 /* placement.c - orders ranks so that those of a domain are adjacent.
  *
- * Idea       The leader of a rank at each level is the first rank of its domain there. Sorted by
- *            their leaders, ranks of a domain are adjacent, and domains are in the order of their
- *            first ranks. A domain ends where the leader changes.
- *            If the text of uneven levels would be too long in this order, larger domains come first. Then
- *            equal ones are neighbours, and the text names each run once (40*9950,39*50).
- * Invariant  The order is the identity if domains are contiguous already and are not sorted by size.
- *            Domains of a level lie within those of the level above.
+ * Idea       The leader of a rank at each level is the first rank of its domain there. If ranks are sorted by their
+ *            leaders, those of a domain are adjacent, and domains are in the order of their first ranks. A domain ends
+ *            where the leader changes.
+ *            If the text of uneven levels is too long in this order, larger domains are placed first. Equal domains are
+ *            then adjacent, and the text lists each run once (40*9950,39*50).
+ * Invariant  The order is the identity if domains are already contiguous and need not be sorted by size. Domains of a
+ *            level lie within those of the level above.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "placement.h"
 
@@ -22,14 +22,14 @@ enum {
   NUMA,
   CACHE,
   LEVELS,
-  MOST_SAID = 4 /* with the level of ranks: a fold takes as many (algo/blueconnect.c) */
+  MOST_SAID = 4 /* including the level of ranks; the limit of a fold (algo/blueconnect.c) */
 };
 static const char *const names[LEVELS + 1] = {"rack", "node", "package", "numa", "cache", NULL};
 const char *const *const tt_inner_levels = names + PACKAGE;
 
 typedef struct position {
   int lead[LEVELS], rank;
-  int size[LEVELS]; /* ranks of its domain at each level */
+  int size[LEVELS]; /* number of ranks in its domain at each level */
 } position;
 
 /* ---- order ---- */
@@ -41,7 +41,7 @@ static int by_leaders(const void *a, const void *b) {
   return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-/* Turns colours into leaders, level by level, outermost first. numa: use the NUMA nodes. */
+/* Turns colours into leaders, level by level, outermost first. `numa`: use the NUMA nodes. */
 static void assign_leaders(const tt_placement *placements, const int32_t *rack, int ranks,
                            bool numa, position *positions) {
   for (int r = 0; r < ranks; r++) positions[r] = (position){.rank = r};
@@ -64,8 +64,8 @@ static void assign_leaders(const tt_placement *placements, const int32_t *rack, 
   qsort(positions, (size_t)ranks, sizeof *positions, by_leaders);
 }
 
-/* Does a domain of the level begin at this position? Domains of level LEVELS are ranks; level -1 is
- * a single domain. */
+/* Returns true if a domain of the level starts at this position. Domains of level LEVELS are ranks; level -1 is a single
+ * domain. */
 static bool begins_domain(const position *positions, int level, int i) {
   return i == 0 || level == LEVELS ||
          (level >= 0 && positions[i].lead[level] != positions[i - 1].lead[level]);
@@ -79,8 +79,7 @@ static int count_domains(const position *positions, int ranks, int level) {
 
 /* ---- levels ---- */
 
-/* each: per outer domain, how many domains of a level it has; returns the number of outer
- * domains. */
+/* Sets each[i] to the number of domains of a level in the i-th outer domain. Returns the number of outer domains. */
 static int children(const position *positions, int ranks, int outer, int level, int *each) {
   int n = 0;
   for (int i = 0; i < ranks; i++) {
@@ -90,7 +89,7 @@ static int children(const position *positions, int ranks, int outer, int level, 
   return n;
 }
 
-/* Append " core:4", or " core:(3,1,2)". */
+/* Appends a level such as " core:4" or " core:(3,1,2)". */
 static void add_level(char *text, size_t *at, const char *name, const int *each, int n) {
   bool even = true;
   for (int i = 1; i < n; i++) even &= each[i] == each[0];
@@ -99,8 +98,8 @@ static void add_level(char *text, size_t *at, const char *name, const int *each,
   if (!even) tt_levels_add(text, TT_TREE_TEXT, at, ")");
 }
 
-/* Is a level informative? Of two equal levels, such as a rack and its only node, or a node and its
- * only package, the node remains. */
+/* Returns true if a level is informative. If two levels have the same domains, such as a rack and its only node, or a node
+ * and its only package, the node is kept. */
 static bool says(const position *positions, int ranks, int level) {
   const int n = count_domains(positions, ranks, level);
   if (n == 1 || n == ranks) return false;
@@ -108,14 +107,14 @@ static bool says(const position *positions, int ranks, int level) {
          (level == NODE && n == count_domains(positions, ranks, RACK));
 }
 
-/* Are there more levels than a fold takes? */
+/* Returns true if there are more levels than a fold supports. */
 static bool too_many(const position *positions, int ranks) {
   int said = 1;
   for (int l = 0; l < LEVELS; l++) said += says(positions, ranks, l);
   return said > MOST_SAID;
 }
 
-/* Larger domains first; else as by_leaders. */
+/* Compares by size, larger domains first, and then as by_leaders. */
 static int by_sizes(const void *a, const void *b) {
   const position *x = a, *y = b;
   for (int l = 0; l < LEVELS; l++) {
@@ -135,7 +134,7 @@ static void sort_by_sizes(position *positions, int ranks) {
   qsort(positions, (size_t)ranks, sizeof *positions, by_sizes);
 }
 
-/* Returns the innermost level that the text has room for. */
+/* Returns the innermost level that fits in the text. */
 static int write_levels(const position *positions, int ranks, int *each, char *text) {
   for (int deepest = LEVELS; deepest--;) {
     size_t at = 0;
@@ -160,7 +159,7 @@ static int write_levels(const position *positions, int ranks, int *each, char *t
   return -1;
 }
 
-/* Writes the levels. Sorts the domains by size if that is needed for more of them. */
+/* Writes the levels. Sorts the domains by size if more levels fit in the text that way. */
 static void find_levels(position *positions, int ranks, int *each, char *text) {
   const int deepest = write_levels(positions, ranks, each, text);
   if (deepest == LEVELS - 1) return;
@@ -175,11 +174,12 @@ static void find_levels(position *positions, int ranks, int *each, char *text) {
 static void number_nodes(const position *positions, int ranks, tt_layout *out) {
   out->nodes = 0;
   for (int i = 0; i < ranks; i++) out->node_of[positions[i].rank] = positions[i].lead[NODE];
-  for (int r = 0; r < ranks; r++) /* a leader has the lowest rank of its node, so it comes first */
+  for (int r = 0; r < ranks; r++) /* a leader is the lowest rank of its node, so it is numbered
+                                   * first */
     out->node_of[r] = out->node_of[r] == r ? out->nodes++ : out->node_of[out->node_of[r]];
 }
 
-/* at: the first rank of each domain of a level, and the end; returns the number of domains. */
+/* Sets `at` to the first rank of each domain of a level, followed by the number of ranks. Returns the number of domains. */
 static int bounds(const tt_tree *t, int level, int *at) {
   int n = t->ranks;
   for (int i = 0; i <= n; i++) at[i] = i;
@@ -196,7 +196,7 @@ static int bounds(const tt_tree *t, int level, int *at) {
   return n;
 }
 
-/* Count the innermost levels that lie within a node. */
+/* Counts the innermost levels that lie within a node. */
 static void find_inside(const tt_tree *t, int *at, tt_layout *out) {
   for (out->inside = 0; out->inside < t->levels; out->inside++) {
     const int n = bounds(t, t->levels - 2 - out->inside, at);
@@ -208,7 +208,7 @@ static void find_inside(const tt_tree *t, int *at, tt_layout *out) {
 
 /* ---- a topology ---- */
 
-/* If the tree has nodes, it defines which ranks share a node; they must share memory. */
+/* If the tree has nodes, it defines which ranks share a node. Those ranks must share memory. */
 static tutti_status nodes_of_tree(const tt_tree *t, const tt_placement *placements,
                                   const char *name, int *at, tt_layout *out) {
   int level = t->levels - 1;
@@ -295,7 +295,7 @@ tutti_status tt_placement_arrange(const tt_placement *placements, int ranks, con
   return status;
 }
 
-/* Which of tt_inner_levels has this name; LEVELS: none. */
+/* Returns the index of this name in tt_inner_levels, or LEVELS. */
 static int inner_level(const char *name) {
   int i = 0;
   while (tt_inner_levels[i] && strcmp(tt_inner_levels[i], name) != 0) i++;
@@ -320,12 +320,12 @@ bool tt_topology_inside(const char *topology) {
   return false;
 }
 
-/* Where a rank's colour of an inner level is: `i` counts as in tt_inner_levels. */
+/* Returns the location of a rank's colour of an inner level. `i` is an index of tt_inner_levels. */
 static int32_t *inner_color(tt_placement *s, int i) {
   return i == 0 ? &s->package : i == 1 ? &s->numa : &s->cache;
 }
 
-/* Colours the ranks by their domain at a level. inner: of tt_inner_levels; < 0: the rack. */
+/* Colours the ranks by their domain at a level. `inner` is an index of tt_inner_levels; < 0: the rack. */
 static void color_level(const tt_layout *layout, const tt_tree *t, int level, int inner, int *at,
                         tt_placement *placements) {
   const int n = bounds(t, level, at);
@@ -345,7 +345,7 @@ tutti_status tt_placement_color(const tt_layout *layout, int ranks, tt_placement
     placements[r].node = layout->node_of[r];
     placements[r].rack = placements[r].package = placements[r].numa = placements[r].cache = 0;
   }
-  const int last = tree.levels - 1, node = last - layout->inside; /* the last is that of ranks */
+  const int last = tree.levels - 1, node = last - layout->inside; /* the last is the ranks' level */
   if (!status && node > 0) color_level(layout, &tree, node - 1, -1, at, placements);
   for (int l = node + 1, free_one = 0; !status && l < last; l++) {
     const int named = inner_level(tree.level[l].name);
@@ -374,7 +374,7 @@ static tutti_status check_numbers(const char *text) {
   }
 }
 
-/* A node and a number in it form a new colour: that of the first rank that has both. */
+/* Each pair of a node and a number in the list becomes a new colour, which is the first rank with that pair. */
 tutti_status tt_placement_fake(const char *text, int ranks, tt_placement *placements) {
   tutti_status status = check_numbers(text);
   if (status) return status;

@@ -1,8 +1,8 @@
-/* racks.c - reads which hosts are in which rack.
+/* racks.c - reads a list of racks and their hosts.
  *
- * Idea       A line is a rack; each of its patterns is matched against the existing hosts, so
- *            n[0001-9999] costs no more than one host.
- * Invariant  Every rank gets one rack; a syntax error is found even if no host matches the pattern.
+ * Idea       Each line describes a rack. Each of its patterns is matched against the existing hosts, so n[0001-9999]
+ *            costs no more than a single host.
+ * Invariant  Every rank is in exactly one rack. A syntax error is found even if no host matches the pattern.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ typedef struct reader {
   const char *name, *text, *at;
 } reader;
 
-/* A section of the text: a rack's name, a pattern. */
+/* A part of the text: a rack's name, or a pattern. */
 typedef struct part {
   const char *at, *end;
 } part;
@@ -29,7 +29,7 @@ static tutti_status racks_error(const reader *r, const char *at, const char *exp
 
 /* ---- patterns ---- */
 
-/* Read "01-16" or "20", followed by ',' or ']'. NULL: it is neither. */
+/* Reads "01-16" or "20", followed by ',' or ']'. Returns NULL if it is neither. */
 static const char *read_range(const char *at, long *lo, long *hi, int *width) {
   const size_t first = strspn(at, DIGITS);
   size_t last = 0;
@@ -46,7 +46,7 @@ static const char *read_range(const char *at, long *lo, long *hi, int *width) {
   return *lo <= *hi && (*at == ',' || *at == ']') ? at : NULL;
 }
 
-/* The position of the first error in the pattern; NULL: none. */
+/* Returns the position of the first error in the pattern, or NULL. */
 static const char *mistake(part p) {
   long lo, hi;
   int width;
@@ -62,8 +62,8 @@ static const char *mistake(part p) {
   return NULL;
 }
 
-/* Bit n: the host's first n digits, of `digits`, are a number in the list, of the same width. `at`:
- * after '['. */
+/* Returns a set of bits: bit n is set if the first n of the host's `digits` digits are a number in the list, with the same
+ * width. `at` points behind '['. */
 static uint64_t counted(const char *at, const char *host, int digits) {
   uint64_t found = 0;
   long lo = 0, hi = 0;
@@ -80,8 +80,9 @@ static uint64_t counted(const char *at, const char *host, int digits) {
   }
 }
 
-/* Either may have a domain appended. `found`: a bit for every length of the host's prefix that the
- * pattern so far matches; so the cost of several brackets adds up and does not multiply. */
+/* Returns true if the host matches the pattern. Either may have a domain appended. `found` has a bit for every prefix
+ * length of the host that the pattern matches so far. The costs of several brackets therefore add up instead of
+ * multiplying. */
 static bool matches(part p, const char *host) {
   uint64_t found = 1;
   while (p.at < p.end && found) {
@@ -105,7 +106,7 @@ static bool matches(part p, const char *host) {
 
 /* ---- lines ---- */
 
-/* Read "rack:" and a blank or the end of the line. */
+/* Reads "rack:" and a blank or the end of the line. */
 static tutti_status read_rack(reader *r, part *rack) {
   const char *colon = r->at + strcspn(r->at, ":" BLANKS "\n#");
   if (colon == r->at || *colon != ':')
@@ -116,7 +117,7 @@ static tutti_status read_rack(reader *r, part *rack) {
   return TUTTI_OK;
 }
 
-/* Read the next host of the line. */
+/* Reads the next host of the line. Returns false at the end of the line. */
 static bool next_host(reader *r, part *host) {
   host->at = r->at + strspn(r->at, BLANKS);
   host->end = r->at = host->at + strcspn(host->at, BLANKS "\n#");
@@ -130,7 +131,7 @@ static bool parts_equal(part a, part b) {
   return a.end - a.at == b.end - b.at && memcmp(a.at, b.at, (size_t)(a.end - a.at)) == 0;
 }
 
-/* Put the ranks on matching hosts into this rack; an error if one is in another rack already. */
+/* Puts the ranks on matching hosts into this rack. Fails if some rank is already in another rack. */
 static tutti_status assign_rack(const reader *r, part host, part rack,
                                 const tt_placement *placements, int ranks, part *of) {
   for (int i = 0; i < ranks; i++) {

@@ -6,27 +6,26 @@
 #include "core.h"
 #include "cpu_bits.h"
 
-/* The first line of a file, truncated to `size`; false: not readable. */
+/* Reads the first line of a file, truncated to `size`. Returns false if it cannot be read. */
 bool tt_line_of(const char *path, char *line, size_t size);
-/* Cores this process may run on; one if unknown. */
+/* Gets the cores that this process may run on; core 0 if unknown. */
 void tt_cores_mine(tt_cpu_bits *cores);
-/* Domains of a machine that contain a core or a set of cores: numbers with the same meaning in all
- * processes of a node; 0: more than one, or unknown. cache: of the third level. */
+/* The domains of a machine that contain a core or a set of cores. The numbers have the same meaning in all processes of a
+ * node; 0: several domains, or unknown. `cache` is the third-level cache. */
 typedef struct tt_domains {
   int package, numa, cache;
 } tt_domains;
-/* Those that contain all of these cores. system: the directory to read; NULL:
- * /sys/devices/system. */
+/* Returns the domains that contain all of these cores. `system` is the directory to read; NULL: /sys/devices/system. */
 tt_domains tt_cores_within(const char *system, const tt_cpu_bits *cores);
-/* The CPU quota of its control group, in cores, or a large number. */
+/* Returns the CPU quota of this process's control group, in cores, or a large number if it has no quota. */
 double tt_cores_quota(void);
-/* Bytes of this core's second level cache; a default if unknown. */
+/* Returns the size of this core's second-level cache in bytes, or a default if unknown. */
 size_t tt_cache_l2(void);
-/* A number for the running kernel: processes with another one share no memory and no core. */
+/* Returns a number that identifies the running kernel. Processes with different numbers share no memory and no core. */
 uint64_t tt_kernel_id(void);
-/* "2 x Some Processor": number and model of the online cores. No commas. */
+/* Formats the number and model of the online cores, such as "2 x Some Processor". The text has no commas. */
 const char *tt_machine_name(char *text, size_t size);
-/* The names of the instruction sets that matter here. */
+/* Formats the names of the instruction sets that tutti distinguishes. */
 const char *tt_instruction_sets(char *text, size_t size);
 
 #endif

@@ -1,4 +1,4 @@
-/* topo_rows.c - rows of helpers above a tree of ranks.
+/* topo_rows.c - places rows of helpers above a tree of ranks.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "topo_rows.h"
 
@@ -40,7 +40,7 @@ int tt_helper_rows_each(const tt_helper_rows *rows) {
   return top->before + top->groups;
 }
 
-/* A row with as many groups as the one below it is left out. */
+/* A row is omitted if it would have as many groups as the row below it. */
 bool tt_helper_rows_set(const tt_tree *t, int level, int helpers, int trees, tt_helper_rows *rows) {
   int all = 0;
   rows->n = 0;

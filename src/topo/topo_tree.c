@@ -1,11 +1,10 @@
 /* topo_tree.c - parses a tree of nested groups of ranks.
  *
- * Idea       A level says how many of its domains are in each domain of the level above: one number
- *            for all, or a list with a number each, in which 40*99 stands for 99 times 40. A final list
- *            that is longer by a factor lists ranks: node:(4,3,4) is node:3 and a level of ranks with
- *            that list.
- * Cost       a search among the runs of equal numbers, not among the domains.
- * Invariant  Every domain holds at least one rank, and there are at most 2^20 ranks.
+ * Idea       A level gives the number of its domains in each domain of the level above. This is either one number for
+ *            all, or a list with one number for each, in which 40*99 means 99 times 40. If a final list is longer by an
+ *            integer factor, it lists ranks: node:(4,3,4) means node:3 and a level of ranks with that list.
+ * Cost       A binary search among the runs of equal numbers, not among the domains.
+ * Invariant  Every domain contains at least one rank, and there are at most 2^20 ranks.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "topo_tree.h"
 
@@ -31,7 +30,7 @@ static bool parse_count(const char **at, int *n) {
   return value >= 1 && value <= MOST_RANKS;
 }
 
-/* Adds numbers to the level's list; one that continues the last run joins it. */
+/* Adds numbers to the list of a level. If the last run has the same size, it is extended. */
 static bool add_run(tt_tree *t, int level, int size, int times) {
   const int first = t->level[level].at;
   int *n = &t->level[level].n;
@@ -50,7 +49,7 @@ static bool add_run(tt_tree *t, int level, int size, int times) {
   return true;
 }
 
-/* Read "(4,3*9,4)" into the level's list. */
+/* Reads a list such as "(4,3*9,4)" for a level. */
 static bool read_list(tt_tree *t, int level, const char **at) {
   do {
     int size, times = 1;
@@ -66,7 +65,7 @@ static bool read_list(tt_tree *t, int level, const char **at) {
   return *(*at)++ == ')';
 }
 
-/* A list `times` as long as the number of parents gives the number of ranks of each domain. */
+/* If a list is `times` as long as the number of parents, it gives the number of ranks in each domain. */
 static void list_of_ranks(tt_tree *t, int times) {
   int level = t->levels - 1;
   t->level[level + 1] = t->level[level];
@@ -76,7 +75,7 @@ static void list_of_ranks(tt_tree *t, int times) {
   t->levels++;
 }
 
-/* What the list holds in all. */
+/* Returns the sum of the list. */
 static int listed_in_all(const tt_tree *t, int level) {
   const tt_tree_run *last = &t->run[t->level[level].at + t->level[level].n - 1];
   return last->first + last->size * last->times;
@@ -122,10 +121,10 @@ tutti_status tt_tree_parse(const char *text, tt_tree *t) {
 }
 
 bool tt_tree_equal(const tt_tree *a, const tt_tree *b) {
-  return memcmp(a, b, sizeof *a) == 0; /* which begins as zeros */
+  return memcmp(a, b, sizeof *a) == 0; /* unused bytes are 0 in both */
 }
 
-/* The run of the list that the g-th domain is in; past the end, the last. */
+/* Returns the run of the list that contains the g-th domain, or the last run if g is past the end. */
 static const tt_tree_run *run_of_domain(const tt_tree *t, int level, int g) {
   const tt_tree_run *run = &t->run[t->level[level].at];
   int lo = 0, hi = t->level[level].n - 1;

@@ -13,40 +13,41 @@
 
 enum { TT_TREE_LEVELS = 12, TT_TREE_RUNS = 128, TT_TREE_TEXT = 256 };
 
-/* Neighbouring domains that hold equally many of the next level. */
+/* A run of adjacent domains that contain the same number of domains of the next level. */
 typedef struct tt_tree_run {
   int size, times;
-  int before, first; /* the domains before them, and what these hold */
+  int before, first; /* number of domains before this run, and of the domains inside those */
 } tt_tree_run;
 
 typedef struct tt_tree {
-  int ranks, levels; /* level 0 is the outermost; the domains of the last are ranks */
-  bool even;         /* it has no list */
+  int ranks, levels; /* level 0 is the outermost; the domains of the last level are ranks */
+  bool even;         /* no level has a list */
   struct {
-    int each;    /* in every domain of the level above; 0: see the list */
+    int each;    /* number of domains in every domain of the level above; 0: given by the list */
     int at, n;   /* the runs of this level */
-    int parents; /* the domains of the level above, if it has a list */
+    int parents; /* number of domains of the level above, if this level has a list */
     int most;    /* the largest entry */
     char name[16];
   } level[TT_TREE_LEVELS];
   tt_tree_run run[TT_TREE_RUNS];
 } tt_tree;
 
-/* TUTTI_ERR_ARG: the message has the position and the mistake. */
+/* Parses the text. Returns TUTTI_ERR_ARG for a syntax error, with a message that says where it is and what was expected. */
 tutti_status tt_tree_parse(const char *text, tt_tree *tree);
 bool tt_tree_equal(const tt_tree *a, const tt_tree *b);
-/* The number of domains of a level in the g-th domain of the level above (level 0: in all, g = 0),
- * and the index of the first of them in the whole level. */
+/* Return the number of domains of a level in the g-th domain of the level above, and the index of the first of them in the
+ * level. For level 0, g is 0, and the number is the total. */
 int tt_tree_count(const tt_tree *tree, int level, int g);
 int tt_tree_first(const tt_tree *tree, int level, int g);
-/* The first rank of the g-th domain of a level. */
+/* Returns the first rank of the g-th domain of a level. */
 int tt_tree_rank(const tt_tree *tree, int level, int g);
-/* The domain of a level that holds a rank, if the g-th of the level above does (level 0: g = 0). */
+/* Returns the domain of a level that contains a rank, which must be in the g-th domain of the level above (level 0: g =
+ * 0). */
 int tt_tree_domain(const tt_tree *tree, int level, int g, int rank);
-/* Appends to the text of a tree. *at: its length, which keeps growing beyond `size` if the text does not fit. */
+/* Appends to the text of a tree. *at is the length of the text. If the text does not fit, *at grows beyond `size`. */
 void tt_levels_add(char *text, size_t size, size_t *at, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-/* Appends "4,3", or "40*99,39". */
+/* Appends a list such as "4,3" or "40*99,39". */
 void tt_levels_add_numbers(char *text, size_t size, size_t *at, const int *each, int n);
 
 #endif

@@ -1,11 +1,11 @@
 /* trace.c - records a rank's events on its tape.
  *
- * Idea       Two steps of the same kind that follow each other directly are one event. A wait is
- *            the time between a rank's steps if a poll in between found a peer not ready.
+ * Idea       Consecutive steps of the same kind without a gap are recorded as one event. A wait is the time between a
+ *            rank's steps if a poll in between found that a peer was not ready.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "trace.h"
 
-enum { GAP = 250 }; /* ticks, about a tenth of a microsecond: shorter gaps are not waits */
+enum { GAP = 250 }; /* in ticks, about a tenth of a microsecond; shorter gaps are not waits */
 
 void tt_trace_add(tt_tape *tape, const tt_event *event) {
   const uint32_t n = atomic_load_explicit(&tape->n, memory_order_relaxed);
@@ -32,7 +32,7 @@ uint64_t tt_trace_cut(tt_trace *t) {
   return t->last = now;
 }
 
-/* Does the step continue the last event? */
+/* Returns true if the step continues the last event. */
 static bool goes_on(const tt_trace *t, const tt_event *e) {
   const uint32_t n = atomic_load_explicit(&t->steps.n, memory_order_relaxed);
   if (n == t->before || !n) return false;
@@ -45,8 +45,7 @@ void tt_trace_step(tt_trace *t, tt_event_kind kind, uint64_t begin, uint64_t seq
                    uint64_t bytes, uint32_t step) {
   const bool takes = kind == TT_EVENT_RECEIVE || kind == TT_EVENT_REDUCE;
   if (t->awaits >= 0 && takes && peer >= 0)
-    t->awaits = peer; /* the peer whose bytes came is the
-                                                                 one waited for */
+    t->awaits = peer; /* the peer whose bytes arrived was waited for */
   add_wait(t, begin, seq);
   t->awaits = -1;
   if (!bytes) return;

@@ -1,13 +1,11 @@
 /* trace.h - records a rank's events in a communicator as they happen.
  *
- * Idea       A bounded tape of events of 40 bytes per communicator and rank, in memory, written to
- *            a file at the end (trace_file.c). Each step is an event. The time between two steps,
- *            inside a blocking call and after a poll that found a peer not ready, is a wait for
- *            that peer.
- * Cost       Off: one branch on a NULL pointer. On: two counter reads per event, one per poll that
- *            finds nothing.
- * Invariant  One thread writes a tape: the holder of the communicator, or for marks its caller. A
- *            full tape drops events and counts them.
+ * Idea       Each rank has a bounded tape for each communicator: events of 40 bytes in memory, written to a file at the
+ *            end (trace_file.c). Each step is an event. The time between two steps counts as a wait for a peer if it is
+ *            inside a blocking call and a poll found that the peer was not ready.
+ * Cost       Off: one branch on a NULL pointer. On: two counter reads per event, and one per poll that finds nothing.
+ * Invariant  Only one thread writes to a tape: the holder of the communicator or, for marks, their caller. A full tape
+ *            drops events and counts them.
  * See        docs/trace.md
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_TRACE_H
@@ -20,31 +18,32 @@
 #include "wire.h"
 
 typedef enum tt_event_kind {
-  TT_EVENT_CALL,   /* a blocking collective; contains steps, as the next four do */
-  TT_EVENT_START,  /* a collective was started */
+  TT_EVENT_CALL,   /* a blocking collective; like the next four, it contains steps */
+  TT_EVENT_START,  /* the start of a collective */
   TT_EVENT_WAITS,  /* tutti_request_wait */
   TT_EVENT_TEST,   /* tutti_request_test, if it did anything */
   TT_EVENT_P2P,    /* a p2p message */
-  TT_EVENT_FLIGHT, /* from the start of an operation to its end */
-  TT_EVENT_MARK,   /* the program's own */
-  TT_EVENT_IDLE,   /* steps: waiting for a peer */
+  TT_EVENT_FLIGHT, /* an operation from start to end */
+  TT_EVENT_MARK,   /* a mark of the program */
+  TT_EVENT_IDLE,   /* a step: waiting for a peer */
   TT_EVENT_REDUCE,
   TT_EVENT_COPY,
   TT_EVENT_SEND,
   TT_EVENT_RECEIVE,
-  TT_EVENT_KERNEL, /* a sum on a device; and copies from it and to it, as far as the rank waits for them */
+  TT_EVENT_KERNEL, /* a sum on a device; then copies from and to it, while the rank waits for
+                    * them */
   TT_EVENT_FROM_DEVICE,
   TT_EVENT_TO_DEVICE,
   TT_EVENT_KINDS
 } tt_event_kind;
 
 typedef struct tt_event {
-  uint64_t begin, end; /* ticks */
+  uint64_t begin, end; /* in ticks */
   uint64_t bytes;
-  uint64_t seq; /* of the operation */
+  uint64_t seq; /* number of the operation */
   int32_t peer; /* -1: none, or several */
   uint32_t step;
-  uint16_t kind, what; /* what: index of the call, or of the mark's name */
+  uint16_t kind, what; /* what: index of the call, or of the name of a mark */
 } tt_event;
 
 typedef struct tt_tape {
@@ -56,49 +55,49 @@ typedef struct tt_tape {
 
 enum { TT_TRACE_CALLS = 256, TT_TRACE_NAMES = 64 };
 
-/* A call and the plan it ran; events refer to it by its index in a table. */
+/* A call and the plan that it ran. Events refer to it by its index in a table. */
 typedef struct tt_traced_call {
   uint64_t key;
   uint32_t coll, type, op, slices;
   uint64_t count, bytes;
-  char *plan; /* the trace's; NULL: out of memory */
+  char *plan; /* owned by the trace; NULL: out of memory */
   char tag[TT_WORDS];
 } tt_traced_call;
 
 typedef struct tt_trace_clock {
-  uint64_t tick0, ns0;   /* one instant, as ticks and on the clock */
-  int64_t offset, error; /* ns: to the first rank's clock; its uncertainty */
+  uint64_t tick0, ns0;   /* the same instant in ticks and in ns of the clock */
+  int64_t offset, error; /* offset to the first rank's clock, and its uncertainty, in ns */
 } tt_trace_clock;
 
-/* Whose trace it is. */
+/* Identifies the communicator and the rank of a trace. */
 typedef struct tt_trace_id {
-  uint64_t comm, job;        /* ids of communicator and job, the same on all ranks */
+  uint64_t comm, job;        /* ids of the communicator and the job, equal on all ranks */
   int rank, ranks, job_rank; /* job_rank: the rank in the job */
-  bool whole;                /* it contains all ranks of the job */
-  int lane;                  /* number in this process, counted from 1 */
-  char name[TT_WORDS];       /* of the communicator */
+  bool whole;                /* the communicator contains all ranks of the job */
+  int lane;                  /* number of the trace in this process, counted from 1 */
+  char name[TT_WORDS];       /* name of the communicator */
 } tt_trace_id;
 
 typedef struct tt_trace {
   tt_tape steps, marks;
-  bool counter;           /* ticks are the CPU's, else nanoseconds */
-  bool inside;            /* a call; else another one drives it */
+  bool counter;           /* ticks are those of the CPU; otherwise nanoseconds */
+  bool inside;            /* inside a call; otherwise another call drives the operation */
   bool waits;             /* inside a blocking call */
-  bool blocking;          /* the call is one collective */
-  bool begun;             /* an operation began in it */
-  int32_t awaits;         /* peer not ready at the last poll; -1: none */
-  uint64_t last, entered; /* ticks: end of the last event; start of the call */
-  uint32_t before;        /* events at the start of the call */
-  uint64_t seq;           /* of the operation begun last */
+  bool blocking;          /* the call is a single blocking collective */
+  bool begun;             /* an operation has started in the call */
+  int32_t awaits;         /* peer that was not ready at the last poll; -1: none */
+  uint64_t last, entered; /* in ticks: end of the last event; start of the call */
+  uint32_t before;        /* number of events at the start of the call */
+  uint64_t seq;           /* number of the last operation started */
   struct {
     uint64_t begin;
     uint16_t what;
     bool blocking;
   } open[TT_WINDOW];
   uint32_t ncalls, nnames;
-  uint16_t again; /* the call that began last */
+  uint16_t again; /* index of the last call started */
   tt_traced_call calls[TT_TRACE_CALLS];
-  char names[TT_TRACE_NAMES][48]; /* of marks */
+  char names[TT_TRACE_NAMES][48]; /* names of marks */
   tt_trace_clock clock;
   tt_trace_id id;
   struct tt_trace *next;
@@ -110,7 +109,7 @@ static inline uint64_t tt_trace_ns(void) {
   return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Ticks now. */
+/* Returns the current time in ticks. */
 static inline uint64_t tt_trace_now(const tt_trace *t) {
 #if defined(__x86_64__)
   if (t->counter) return __builtin_ia32_rdtsc();
@@ -119,19 +118,18 @@ static inline uint64_t tt_trace_now(const tt_trace *t) {
   return tt_trace_ns();
 }
 
-/* When a step begins: at the end of the last one, unless a poll since then found a peer not
+/* Returns the time at which a step starts: the end of the last step, unless a poll since then found that a peer was not
  * ready. */
 static inline uint64_t tt_trace_mark(const tt_trace *t) {
   return t->inside && t->awaits < 0 ? t->last : tt_trace_now(t);
 }
 
-/* Record a part of an operation that began at `begin` and has ended. Without bytes, only the wait
- * before it is recorded. */
+/* Records a part of an operation that started at `begin` and has ended. Without bytes, records only the wait before it. */
 void tt_trace_step(tt_trace *t, tt_event_kind kind, uint64_t begin, uint64_t seq, int peer,
                    uint64_t bytes, uint32_t step);
-/* The time that follows belongs to no step: the next step begins here at the earliest. */
+/* Ends the current interval, because the time that follows belongs to no step. The next step starts now at the earliest. */
 uint64_t tt_trace_cut(tt_trace *t);
-/* At the beginning and the end of a call. */
+/* To be called at the start and the end of a call. */
 void tt_trace_enter(tt_trace *t, bool waits);
 void tt_trace_leave(tt_trace *t, tt_event_kind kind);
 static inline void tt_trace_in(tt_trace *t, bool waits) {
@@ -140,7 +138,7 @@ static inline void tt_trace_in(tt_trace *t, bool waits) {
 static inline void tt_trace_out(tt_trace *t, tt_event_kind kind) {
   if (__builtin_expect(t != NULL, 0)) tt_trace_leave(t, kind);
 }
-/* At the beginning of a blocking collective. */
+/* To be called at the start of a blocking collective. */
 static inline void tt_trace_call(tt_trace *t) {
   tt_trace_enter(t, true);
   t->blocking = true;
@@ -149,8 +147,8 @@ void tt_trace_add(tt_tape *tape, const tt_event *event);
 
 /* ---- the file (trace_file.c) ---- */
 
-/* Prepares the file for this job, which another rank may have done. False after a warning, which is
- * the only one. */
+/* Prepares the file for this job, unless another rank has done so. On error, logs a warning, which is the only one, and
+ * returns false. */
 bool tt_trace_claim(const char *path, uint64_t job, uint64_t origin);
 void tt_trace_write(const char *path, const tt_trace *trace);
 

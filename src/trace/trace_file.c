@@ -1,11 +1,11 @@
 /* trace_file.c - writes tapes to a file that chrome://tracing and Perfetto open.
  *
- * Idea       one file for all ranks, an event per line. A rank locks it, overwrites the closing
- *            bracket with its events, and appends the bracket again. The file is therefore complete after
- *            every rank, whichever dies, and ranks wait for each other only at the lock.
- * Invariant  a file that is not a trace is left alone; one of an earlier job is replaced by
- *            the first rank of the next. If a rank was killed while writing, the next one
- *            cuts off the incomplete part. One warning per process, then silence.
+ * Idea       There is one file for all ranks, with one event per line. A rank locks the file, overwrites the closing
+ *            bracket with its events, and appends the bracket again. The file is therefore complete after every rank,
+ *            even if another one dies, and ranks wait for each other only at the lock.
+ * Invariant  A file that is not a trace is never modified. A trace of an earlier job is replaced by the first rank of
+ *            the next job. If a rank was killed while writing, the next rank removes the incomplete part. Each process
+ *            logs at most one warning.
  * Source     Trace Event Format, Google (JSON array format).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
@@ -30,7 +30,7 @@
 /* each warned: order: a flag, said once */
 
 static const char TAIL[] = "\n]\n";
-enum { TAIL_BYTES = 3, LOCK_S = 30, ENOUGH = 64 << 10 /* bytes that are worth a write */ };
+enum { TAIL_BYTES = 3, LOCK_S = 30, ENOUGH = 64 << 10 /* bytes, enough for a write */ };
 
 static void warn(const char *path, const char *why) {
   if (!atomic_exchange(&tt_process.trace.warned, 1))
@@ -39,7 +39,7 @@ static void warn(const char *path, const char *why) {
 
 /* ---- opening ---- */
 
-/* Opens the file to read and write, locked; -1 after a warning. */
+/* Opens the file for reading and writing, and locks it. Returns -1 after logging a warning. */
 static int open_trace_locked(const char *path, struct stat *s) {
   const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666);
   if (fd < 0) {
@@ -66,7 +66,7 @@ typedef struct head {
   uint64_t job, claimed, origin;
 } head;
 
-/* Reads an existing file's header; false: not a trace. */
+/* Reads the header of an existing file. Returns false if it is not a trace. */
 static bool read_trace_header(int fd, head *h) {
   char text[256];
   const ssize_t n = pread(fd, text, sizeof text - 1, 0);
@@ -103,10 +103,10 @@ bool tt_trace_claim(const char *path, uint64_t job, uint64_t origin) {
 typedef struct writer {
   int fd;
   off_t at;
-  tt_text text; /* not yet in the file */
+  tt_text text; /* text not yet written to the file */
   const tt_trace *trace;
   double scale;       /* ns per tick */
-  int64_t tick0, ns0; /* converts ticks to ns since the file's origin */
+  int64_t tick0, ns0; /* to convert ticks to ns since the file's origin */
 } writer;
 
 static void flush_writer(writer *w) {
@@ -115,7 +115,7 @@ static void flush_writer(writer *w) {
   w->text.length = 0;
 }
 
-/* Copies a string, replacing what JSON would need escaped. */
+/* Copies a string, replacing characters that JSON would require to be escaped. */
 static const char *copy_json_safe(char *to, size_t size, const char *from) {
   size_t n = 0;
   for (; *from && n + 1 < size; from++) {
@@ -134,7 +134,7 @@ static int steps_lane(const tt_trace *t) {
   return 2 * t->id.lane;
 }
 
-/* The beginning of an event that describes a lane; its arguments follow. */
+/* Writes the beginning of an event that describes a lane. Its arguments follow. */
 static void say_meta(writer *w, const char *name, int tid) {
   tt_text_add(&w->text, ",\n{\"name\":\"%s\",\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"args\":{", name,
               w->trace->id.job_rank, tid);
@@ -164,7 +164,7 @@ static void say_lane(writer *w, int tid, const char *of, const tt_tape *tape) {
       t->clock.error, (int)getpid(), copy_json_safe(safe, sizeof safe, host));
 }
 
-typedef struct look { /* of a kind of event */
+typedef struct look { /* how a kind of event is shown */
   const char *name, *category, *color;
 } look;
 static const look looks[TT_EVENT_KINDS] = {
@@ -226,7 +226,7 @@ static void say_name(writer *w, const tt_event *e) {
   tt_text_add(&w->text, ",\"cat\":\"%s\"", l->category);
 }
 
-/* phase: 'X', or 'b' and 'e': an operation in flight is two lines, since operations overlap. */
+/* Writes a line of an event. `phase` is 'X', or 'b' and 'e': operations in flight may overlap, so each has two lines. */
 static void say_line(writer *w, const tt_event *e, int tid, char phase) {
   const uint64_t ns = (uint64_t)(w->scale * (double)(e->end - e->begin));
   const int pid = w->trace->id.job_rank;
@@ -256,8 +256,7 @@ static void say_event(writer *w, const tt_event *e, int tid) {
   if (flies) say_line(w, e, tid, 'e');
 }
 
-/* Finds the end of the last whole event: at the closing bracket, or before what a killed rank has
- * left. */
+/* Finds the end of the last complete event: at the closing bracket, or before the remains of a killed rank's write. */
 static off_t find_events_end(int fd, off_t size) {
   char text[8 << 10];
   const off_t from = size > (off_t)sizeof text ? size - (off_t)sizeof text : 0;
@@ -270,7 +269,7 @@ static off_t find_events_end(int fd, off_t size) {
   return -1;
 }
 
-/* Converts ticks to the file's time from two known moments: the tape's creation and now. */
+/* Computes the conversion of ticks to the file's time from two known instants: the tape's creation and now. */
 static void set_clock(writer *w, uint64_t origin) {
   const tt_trace *t = w->trace;
   const uint64_t tick1 = tt_trace_now(t), ns1 = tt_trace_ns();

@@ -1,17 +1,17 @@
-/* measure_codes.c - times a call with and without compression, and records which was faster.
+/* measure_codes.c - measures a call with and without compression, and records which is faster.
  *
- * Idea       An estimate accounts neither for the load of the cores nor for the size of these numbers after lossless
- *            compression. The plan without compression therefore races the one with it, on copies of the caller's numbers
- *            (race.c).
- *            Later calls of that kind and about that size use the faster variant. Messages stay plain unless
+ * Idea       An estimate accounts neither for the load of the cores nor for how well these numbers compress without
+ *            loss. The plan without compression therefore races against the one with it, on copies of the caller's
+ *            numbers (race.c).
+ *            Later calls of that kind and about that size use the faster variant. Messages remain uncompressed unless
  *            compression is faster by more than chance.
- * Cost       as race.c says: up to a quarter of a second, or some calls of each.
- * Invariant  as in race.c; the verdict is the same on all ranks.
+ * Cost       As in race.c: up to a quarter of a second, or a few calls of each variant.
+ * Invariant  As in race.c. All ranks reach the same verdict.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "measure.h"
 #include "race.h"
 
-/* Codes whose price is that many times as high are not tried. */
+/* Compression is not tried if its estimate is higher by more than this factor. */
 static const double AT_MOST = 2;
 
 static tutti_status find_both(tt_race *s) {

@@ -1,10 +1,10 @@
 /* process_wisdom.c - the wisdom of the process, and its file.
  *
- * Idea       the process keeps all entries that it has read or measured, of any placement. A
- *            communicator picks the entries of its placement (comm_wisdom.c).
- * File       a writer locks it, reads it again, adds its entries, writes a new file in the same folder
- *            and renames that. Readers therefore see the old file or the new one, and no writer
- *            loses another's entries.
+ * Idea       The process keeps all entries that it has read or measured, for any placement. A communicator picks the
+ *            entries of its placement (comm_wisdom.c).
+ * File       A writer locks the file, reads it again, adds its entries, writes a new file in the same folder, and
+ *            renames that. Readers therefore see either the old file or the new one, and writers do not lose each
+ *            other's entries.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "process_wisdom.h"
 
@@ -27,7 +27,7 @@ static tutti_status unreadable(const char *path) {
   return tt_fail(TUTTI_ERR_ARG, "the wisdom '%.200s' cannot be read: %s", path, strerror(errno));
 }
 
-/* An empty file is valid: a process is about to write it. */
+/* Parses an open file. An empty file is valid, because a process may be about to write it. */
 static tutti_status parse_file(int fd, const char *path, tt_wisdom *w) {
   char what[260];
   size_t n = 0;
@@ -43,7 +43,8 @@ static tutti_status parse_file(int fd, const char *path, tt_wisdom *w) {
   return status;
 }
 
-/* TUTTI_ERR_ARG, with a message: unreadable, or not wisdom. A missing file gives an empty list. */
+/* Loads the file. A missing file gives an empty list. Returns TUTTI_ERR_ARG, with a message, if the file cannot be read or
+ * is not wisdom. */
 static tutti_status load_wisdom(const char *path, tt_wisdom *w) {
   const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
   if (fd < 0) return errno == ENOENT ? TUTTI_OK : unreadable(path);
@@ -52,7 +53,7 @@ static tutti_status load_wisdom(const char *path, tt_wisdom *w) {
   return status;
 }
 
-/* Opens the file locked; it may have been replaced while this waited for the lock. */
+/* Opens and locks the file. Retries if it was replaced while this process waited for the lock. */
 static int open_wisdom_locked(const char *path) {
   for (int look = 0; look < 100; look++) {
     struct stat mine, there;
@@ -90,8 +91,8 @@ static tutti_status unwritable(const char *path) {
                  strerror(errno));
 }
 
-/* Merges w into the file. TUTTI_ERR_ARG: the existing file is not wisdom; TUTTI_ERR_SYSTEM: it
- * cannot be written. */
+/* Merges w into the file. Returns TUTTI_ERR_ARG if the existing file is not wisdom, or TUTTI_ERR_SYSTEM if it cannot be
+ * written. */
 static tutti_status save_wisdom(const char *path, const tt_wisdom *w) {
   tt_wisdom all = {.at = NULL};
   tt_text t = {.at = NULL};
@@ -111,7 +112,7 @@ static tutti_status save_wisdom(const char *path, const tt_wisdom *w) {
   return status;
 }
 
-/* ---- the process's wisdom; its lock is held ---- */
+/* ---- the process's wisdom; the caller holds its lock ---- */
 
 static bool add_all(const tt_wisdom *more) {
   if (!tt_process.wisdom.all) tt_process.wisdom.all = calloc(1, sizeof *tt_process.wisdom.all);

@@ -1,15 +1,15 @@
-/* race.c - plans that run against each other, on scratch memory.
+/* race.c - runs plans against each other on scratch memory.
  *
- * Idea       The first is the one that would run anyway; it runs against the others in alternating rounds, and the time of
- *            the slowest rank counts. Clearly slower plans drop out. The fastest one wins if it beats the
- *            first in nearly all rounds.
- * Cycle      as in a program, the vector is written (zeros, or the caller's numbers) before each call and the result read after
- *            it, in place if the caller's is; the time of doing that without the call is
- *            subtracted.
- * Cost       up to BUDGET seconds, but at least 2 LEAST_ROUNDS calls of each plan; during the race, twice the vector
- *            in memory.
- * Invariant  every rank makes the same calls, and decides from times that are equal bit by bit.
- *            The caller's vectors and ops are not touched: a built-in op replaces them.
+ * Idea       The first plan is the one that would run without a race. It runs against the others in alternating rounds,
+ *            and the time of the slowest rank counts. Clearly slower plans drop out. The fastest plan wins if it beats
+ *            the first one in nearly all rounds.
+ * Cycle      As in a program, the vector is written before each call and the result is read after it. It contains
+ *            zeros, or the caller's numbers. Calls are in place if the caller's is. The time of writing and reading
+ *            without the call is subtracted.
+ * Cost       Up to BUDGET seconds, but at least 2 LEAST_ROUNDS calls of each plan. During the race, memory of twice the
+ *            vector's size.
+ * Invariant  All ranks make the same calls, and decide based on bitwise equal times. The caller's vectors are not
+ *            modified, and a built-in op replaces a user's function.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "race.h"
 
@@ -23,7 +23,7 @@ static const double BUDGET = 0.25, LEAST_GAIN = 0.02, LEAST_TIME = 1e-9;
 
 /* ---- the plans that run ---- */
 
-/* A built-in op of the type: a user's function must not see made-up numbers. */
+/* Returns a built-in op of the type instead of a user's function, which must not see invented numbers. */
 static tutti_op stand_in(const tt_call *c) {
   const tt_user_op *user = tt_coll_reduces(c->coll) ? tt_op_user(c->op) : NULL;
   if (!user || !user->fn) return c->op;
@@ -37,7 +37,7 @@ tutti_status tt_race_add(tt_race *s, const tt_choice *choice, double price) {
   if (status) return status;
   const tutti_op op = stand_in(s->asked);
   if (op != s->asked->op) status = tt_reducer_init(&x->plan.exec.reducer, s->asked->type, op);
-  for (int i = 0; i < s->n; i++) /* the same plan, cut in more slices than the vector has */
+  for (int i = 0; i < s->n; i++) /* the same plan, cut into more slices than the vector allows */
     if (s->at[i].plan.prepared == x->plan.prepared &&
         s->at[i].plan.exec.slices == x->plan.exec.slices &&
         s->at[i].plan.exec.coding.code == x->plan.exec.coding.code)
@@ -48,7 +48,7 @@ tutti_status tt_race_add(tt_race *s, const tt_choice *choice, double price) {
 
 /* ---- memory ---- */
 
-/* Finds which blocks the call reads and writes, and whether it is in place. */
+/* Finds the blocks that the call reads and writes, and whether it is in place. */
 static void lay_out_vectors(tt_race *s) {
   const tt_call *c = s->asked;
   const size_t block = s->problem.bytes / s->outline.blocks;
@@ -63,7 +63,7 @@ static void lay_out_vectors(tt_race *s) {
       s->writes && s->reads && (uintptr_t)c->src - s->from == (uintptr_t)c->dst - s->first;
 }
 
-/* Allocates source and result, as one vector or two. */
+/* Allocates the source and the result, as one vector if in place, otherwise as two. Returns false if out of memory. */
 static bool alloc_trial_vectors(tt_race *s) {
   const size_t part = tt_round_up(s->problem.bytes, 4096);
   s->call = *s->asked;
@@ -81,14 +81,14 @@ static bool alloc_trial_vectors(tt_race *s) {
 
 /* ---- running ---- */
 
-/* A barrier between calls. */
+/* Runs a barrier between calls. */
 static tutti_status meet(tt_race *s) {
   tt_call call = tt_barrier_call(s->comm);
   call.said = s->asked;
   return tt_call_own(s->comm, call, true);
 }
 
-/* The maximum of each number over all ranks. */
+/* Replaces each number by its maximum over all ranks. */
 static tutti_status agree_on_most(tt_race *s, double *at, size_t n) {
   const tt_call call = {.coll = TUTTI_ALLREDUCE,
                         .src = at,
@@ -113,10 +113,10 @@ static void read_result(const tt_race *s) {
     memcpy(&word, at + i, sizeof word);
     sum += word;
   }
-  __asm__ volatile("" ::"r"(sum)); /* keeps the compiler from dropping the loop */
+  __asm__ volatile("" ::"r"(sum)); /* keeps the compiler from removing the loop */
 }
 
-/* Times a cycle without its call, at the start of a round. */
+/* Times a cycle without the call, at the start of a round. */
 static void time_touch(tt_race *s, int calls) {
   const double from = tt_seconds();
   for (int i = 0; i < calls; i++) {
@@ -126,9 +126,10 @@ static void time_touch(tt_race *s, int calls) {
   s->touch = (tt_seconds() - from) / calls;
 }
 
-/* The first call is not timed (for compressed calls, as many untimed calls as timed ones): it pays for the state that the
- * previous plan left, such as cold caches or used-up burst credit. The time ends when the last rank is done: a rank that
- * only sends finishes early, and a rank that comes late may find that all data has arrived. */
+/* Times the calls of a plan in a round. The first call is not timed (with compression, as many calls as are timed), because
+ * it pays for the state that the previous plan left, such as cold caches or used-up burst credit. The time ends when the
+ * last rank has finished: a rank that only sends finishes early, and a rank that starts late may find that all its data has
+ * arrived. */
 static tutti_status time_one(tt_race *s, const tt_runner *x, int calls, double *seconds) {
   tutti_status status = TUTTI_OK;
   for (int i = 0; i < (s->real ? calls : 1) && !status; i++)
@@ -146,7 +147,7 @@ static tutti_status time_one(tt_race *s, const tt_runner *x, int calls, double *
   return status;
 }
 
-/* Runs each plan, in turn; the times become those of the slowest rank. */
+/* Runs each plan once. Each time becomes that of the slowest rank. */
 static tutti_status one_round(tt_race *s, int calls, double *seconds) {
   tutti_status status = TUTTI_OK;
   time_touch(s, calls);
@@ -157,7 +158,8 @@ static tutti_status one_round(tt_race *s, int calls, double *seconds) {
   return status ? status : agree_on_most(s, seconds, (size_t)s->n);
 }
 
-/* The first calls set up channels and touch memory. Also finds how many calls fit in the budget. */
+/* Runs each plan for the first time, which sets up channels and touches memory. Also computes how many calls and rounds fit
+ * in the budget. */
 static tutti_status warm_up(tt_race *s, int *rounds) {
   double seconds[TT_RACE_MOST] = {0}, all = 0, least = HUGE_VAL;
   tutti_status status = one_round(s, 1, seconds);
@@ -176,14 +178,14 @@ static tutti_status warm_up(tt_race *s, int *rounds) {
   return status;
 }
 
-/* ---- judging ---- */
+/* ---- evaluation ---- */
 
 static int compare_doubles(const void *a, const void *b) {
   const double x = *(const double *)a, y = *(const double *)b;
   return (x > y) - (x < y);
 }
 
-/* Computes the median and the spread of the middle half of the rounds; of all, if they are few. */
+/* Computes the median of the rounds, and the spread of the middle half, or of all rounds if there are fewer than five. */
 static void judge(tt_runner *x) {
   const int n = x->rounds;
   double sorted[TT_RACE_ROUNDS];
@@ -201,7 +203,7 @@ static double extreme(const tt_runner *x, bool most) {
   return v;
 }
 
-/* The index of the fastest plan still in. */
+/* Returns the index of the fastest plan that has not dropped out. */
 static int fastest(tt_race *s) {
   int best = -1;
   for (int i = 0; i < s->n; i++) {
@@ -211,7 +213,7 @@ static int fastest(tt_race *s) {
   return best;
 }
 
-/* Drops each plan whose best round was slower than the worst of the fastest plan; false: one is
+/* Drops each plan whose best round was slower than the worst round of the fastest plan. Returns false if only one plan is
  * left. */
 static bool drop_losers(tt_race *s) {
   const tt_runner *best = &s->at[fastest(s)];
@@ -224,14 +226,14 @@ static bool drop_losers(tt_race *s) {
   return in > 1;
 }
 
-/* Did x win at least three rounds of four? Changes from round to round affect both runners equally. */
+/* Returns true if x won at least three of four rounds. Fluctuations between rounds affect both runners equally. */
 static bool mostly_beats(const tt_runner *x, const tt_runner *own) {
   int won = 0;
   for (int r = 0; r < own->rounds; r++) won += x->times[r] < own->times[r];
   return 4 * won >= 3 * own->rounds;
 }
 
-/* The plan of least predicted time stays unless another one is better by more than chance. */
+/* Returns the fastest plan if it is better by more than chance; otherwise the plan with the least predicted time. */
 static int winner(tt_race *s) {
   const int best = fastest(s);
   const tt_runner *own = &s->at[0], *x = &s->at[best];
@@ -258,7 +260,7 @@ enum { NO_MEMORY = 1, FAILED };
 
 tutti_status tt_race_run(tt_race *s, tutti_status mine, bool reserved, int *won, bool *may_record) {
   double lacks = mine ? FAILED - (double)mine : reserved ? 0 : FAILED;
-  char why[TT_WHY]; /* agreeing may overwrite the message */
+  char why[TT_WHY]; /* the collective call may overwrite the message */
   snprintf(why, sizeof why, "%s", tutti_error());
   *won = -1;
   if (s->n > 1 && !lacks && !alloc_trial_vectors(s)) lacks = NO_MEMORY;

@@ -1,4 +1,4 @@
-/* race.h - plans that run against each other (race.c).
+/* race.h - runs plans against each other (race.c).
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_RACE_H
 #define TT_RACE_H
@@ -6,43 +6,43 @@
 #include "call_plan.h"
 
 enum { TT_RACE_MOST = 6, TT_RACE_ROUNDS = 7 };
-#define TT_RACE_SLOW 0.02 /* s: calls this long or longer get fewer plans and rounds */
+#define TT_RACE_SLOW 0.02 /* in s; calls that take longer get fewer plans and rounds */
 
 typedef struct tt_runner {
   const tt_plan_spec *spec; /* valid as in tt_choice */
   int slices;
   double price;
   tt_plan plan;
-  bool out; /* clearly not the fastest */
+  bool out; /* dropped out as clearly not the fastest */
   int rounds;
-  double times[TT_RACE_ROUNDS], median, noise; /* s */
+  double times[TT_RACE_ROUNDS], median, noise; /* in s */
 } tt_runner;
 
 typedef struct tt_race {
   tutti_comm *comm;
   const tt_call *asked;
-  tt_call call; /* the asked call, on scratch memory */
+  tt_call call; /* the call to measure, on scratch memory */
   tt_problem problem;
-  tt_sched outline;           /* of the asked call */
-  tt_runner at[TT_RACE_MOST]; /* the first is the plan of least predicted time */
-  int n, calls;               /* calls: in each round */
+  tt_sched outline;           /* of the call to measure */
+  tt_runner at[TT_RACE_MOST]; /* the first plan is the one with the least predicted time */
+  int n, calls;               /* calls: number of calls in each round */
   char *memory;
-  size_t writes, reads; /* bytes of the vectors */
-  size_t from, first;   /* their offsets within the vector of all blocks, bytes */
-  bool in_place;        /* as the caller's vectors */
-  double touch;         /* s, for writing and reading them */
+  size_t writes, reads; /* size of the vectors, in bytes */
+  size_t from, first;   /* offsets of the vectors within the vector of all blocks, in bytes */
+  bool in_place;        /* the caller's vectors are in place */
+  double touch;         /* time to write and read the vectors, in s */
   bool exportable;      /* peers can access the memory directly, as they can the caller's */
-  bool real;            /* the vector is the caller's numbers, else zeros */
-  bool starved;         /* a rank lacked memory */
+  bool real;            /* the vector contains the caller's numbers, not zeros */
+  bool starved;         /* some rank was out of memory */
 } tt_race;
 
-/* No plans yet. */
+/* Initializes a race without plans. */
 void tt_race_begin(tt_race *s, tutti_comm *comm, const tt_call *asked);
-/* Adds a plan, unless it is there already. */
+/* Adds a plan, unless it is already part of the race. */
 tutti_status tt_race_add(tt_race *s, const tt_choice *choice, double price);
-/* Runs the plans, if they are several and all ranks have memory for it; *won: -1, or which was the fastest. mine: whether
- * this rank has found the plans; reserved: it has memory for the result. All ranks get an error if one has not found
- * them. *may_record: all have memory for the result. */
+/* Runs the plans, if there are several and all ranks have enough memory. *won is the index of the fastest plan, or -1.
+ * `mine` is this rank's status from finding the plans, and `reserved` means that it has memory for the result. If one rank
+ * failed to find the plans, all ranks get an error. Sets *may_record if all ranks have memory for the result. */
 tutti_status tt_race_run(tt_race *s, tutti_status mine, bool reserved, int *won, bool *may_record);
 
 #endif
