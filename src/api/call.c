@@ -10,7 +10,7 @@
 typedef struct extent {
   uintptr_t at;
   size_t bytes;
-  uintptr_t base; /* address at which the whole vector would start */
+  uintptr_t base; /* address of the whole vector that this is a part of */
 } extent;
 
 static bool extents_overlap(extent a, extent b) {

@@ -2,7 +2,7 @@
  *
  * Idea       Collectives differ only in their parameters, so each is defined by two lists: the parameters, and the
  *            fields of the tt_call built from them. A call is checked and gets a plan. Then it runs immediately
- *            or becomes a request. A blocking call that equals the previous one needs neither check nor plan.
+ *            or becomes a request. A blocking call that equals the previous call needs no check and no plan.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "call.h"
 

@@ -16,9 +16,8 @@
 struct tutti_prices {
   tt_chooser *chooser;
   tt_chooser *coded; /* chooser for compressed messages; NULL: no compression */
-  int *
-      position; /* position of each rank if the levels do not include the helpers; NULL: no helpers */
-  int *host;    /* host at each position if the links of hosts differ; NULL: as in the levels */
+  int *position;     /* of each rank if the levels do not include the helpers; NULL: no helpers */
+  int *host; /* host at each position if the links of hosts differ; NULL: as in the levels */
   bool borrowed;      /* the chooser belongs to a communicator */
   tt_problem problem; /* `bytes` is not set */
   int exact;          /* 1 + the type of the numbers that are summed exactly; 0: not exact */
@@ -69,8 +68,7 @@ static tutti_status helpers_of(const tutti_question *q, tt_setting *setting) {
   const tt_ask ask = {.plan = setting->only, .coll = q->coll, .ranks = q->ranks, .root = q->root};
   tt_sched *s;
   const tutti_status status = tt_algo_build(&ask, &s);
-  if (status)
-    return status == TUTTI_ERR_MEMORY ? status : TUTTI_OK; /* the estimate reports the reason */
+  if (status) return status == TUTTI_ERR_MEMORY ? status : TUTTI_OK; /* the estimate says why */
   if (s->data < q->ranks) setting->data = s->data;
   tt_sched_free(s);
   return TUTTI_OK;

@@ -86,11 +86,9 @@ void *tutti_python_guard(void *self, void *args) {
     p.drop(value);
     return p.number(1);
   }
-  const bool is_main =
-      syscall(SYS_gettid) == getpid(); /* signal handlers run only in the main thread */
+  const bool is_main = syscall(SYS_gettid) == getpid(); /* only this thread runs handlers */
   if (is_main && !(result = p.call(function, args))) p.drop(take_exception(&p));
-  if (!is_main ||
-      p.later(raise_it, value)) { /* too many calls are pending, so print this exception */
+  if (!is_main || p.later(raise_it, value)) { /* too many are pending: print this one */
     p.drop(result);
     raise_exception(&p, value);
     return NULL;

@@ -12,10 +12,9 @@ typedef enum tt_bucket_state { TT_WAITING, TT_FIRST, TT_SECOND, TT_SUMMED } tt_b
 
 /* The extra state of a float bucket that is sent as bf16. */
 typedef struct tt_half {
-  size_t piece; /* number of elements that one rank sums; the last piece may be padded */
-  uint16_t *out,
-      *in;     /* one piece per rank; out: data to send, later all results; in: received data */
-  float *owed; /* rounding errors of the results in this rank's piece */
+  size_t piece;       /* number of elements that one rank sums; the last piece may be padded */
+  uint16_t *out, *in; /* a piece per rank; out: to send, later all results; in: received data */
+  float *owed;        /* rounding errors of the results in this rank's piece */
 } tt_half;
 
 /* The extra state of a float bucket whose messages may use a lossy code. */
@@ -43,19 +42,16 @@ struct tutti_buckets {
   tutti_buckets_config config;
   size_t n, bytes; /* number of tensors; size that closes a bucket, in bytes */
   tutti_tensor *tensors;
-  size_t
-      *order; /* tensors, in the order of the buckets; the next five arrays share its allocation */
+  size_t *order;        /* tensors in bucket order; its allocation includes the next five arrays */
   size_t *members, *of; /* the tensors of all buckets; the bucket of each tensor */
-  size_t *seen,
-      nready; /* tensors that are ready in this step, in the order in which they became ready */
+  size_t *seen, nready; /* tensors that are ready in this step, the earliest first */
   bool *ready;
   size_t *place;                      /* index of each tensor's first element in `residual` */
   size_t *offset;                     /* offset of each tensor in `memory`, in bytes */
   void *memory;  /* memory of all tensors; NULL: the caller provides it, or this rank is a helper */
   bool provides; /* the library provides the tensors' memory */
   float *residual; /* rounding error of each element; NULL: errors are not kept */
-  size_t nbuckets, started,
-      gathered; /* number of buckets; how many have started; how many have started their second half */
+  size_t nbuckets, started, gathered; /* all buckets; started ones; second half started */
   tt_bucket *buckets;
   tt_code_wish wish; /* code of all sums */
   bool learned, has_thread;

@@ -5,9 +5,9 @@
  *            and all ranks learn of the error.
  * Cut        A tensor joins the open bucket of its type, which is closed when it is long enough. Buckets are ordered by
  *            their last tensors, since no bucket can start before its last tensor is ready.
- * Length     With k buckets of t seconds each, computation may hide up to k t. The last bucket runs after all
- *            computation, so its time t is always waited for. The k that minimizes (k + 1) t(total / k) balances latency
- *            against overlap, and depends only on the predicted time.
+ * Length     With k buckets of t seconds each, computation may hide up to k t. The last bucket runs when the
+ *            computation has ended, so its time t is always waited for. The k that minimizes (k + 1) t(total / k)
+ *            balances latency against overlap, and depends only on the predicted time.
  * Invariant  The cut follows from counts, types, order and length, so it is the same on all ranks.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>

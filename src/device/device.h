@@ -4,7 +4,7 @@
  *            algorithm, type and op supports devices too, with the same bits. The input is copied to the host in
  *            pieces; the first ones are processed while others are in flight. The result is copied back in pieces.
  * Cost       Each byte crosses the device's bus once in each direction. Host memory as large as the vectors is kept for
- * reuse.
+ *            reuse.
  * Invariant  `landed` grows from the start of the input to its end. After `tt_staged_end`, the device's memory is neither
  *            read nor written, unless that function returned false.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -15,7 +15,7 @@
 #include "tutti_device.h"
 #include "wire.h"
 
-/* Returns the device whose memory may be passed to calls, or NULL if there is none. */
+/* Returns the device whose memory may be passed to calls, or NULL if no device is in use. */
 static inline const tutti_device *tt_device(void) {
   /* order: acquire, of the table (open_device.c) */
   return atomic_load_explicit(&tt_process.device, memory_order_acquire);
@@ -35,8 +35,7 @@ tt_sums tt_stager_wish(
 /* Whether the device can access the memory of the communicator's other ranks. The first calls find this out. */
 typedef enum tt_reach { TT_REACHES_UNKNOWN, TT_REACHES, TT_REACHES_NOT } tt_reach;
 tt_reach tt_stager_reach(const tt_stager *s);
-int tt_stager_devices(
-    const tt_stager *s); /* number of devices that hold the ranks' vectors; 0: unknown */
+int tt_stager_devices(const tt_stager *s); /* number of devices with vectors; 0: unknown */
 /* Returns 1 if kernels can compute this sum, -1 if they cannot, 0 if the device was not asked yet. */
 int tt_stager_compiled(const tt_stager *s, tutti_type type, tutti_op op);
 
@@ -49,7 +48,7 @@ int tt_device_holds(void);
 typedef struct tt_staged tt_staged;
 
 /* One vector, or a part of one. `in` is device memory that is copied to the host before the call reads it; `out` is
- * device memory to which the result is copied after the call has written it. Both are NULL if the vector is not on the
+ * device memory that receives the result after the call has written it. Both are NULL if the vector is not on the
  * device. `at` is the offset of the host copy in the staging memory, in bytes. */
 typedef struct tt_staged_part {
   const void *in;
@@ -121,8 +120,7 @@ void tt_staged_keeps_input(tt_staged *s);
  * flight, or if the device has failed. The copies complete in order. */
 bool tt_staged_bring(tt_staged *s, size_t at, size_t n, tutti_status *status);
 uint32_t tt_staged_under_way(const tt_staged *s); /* number of copies to the host in flight */
-tutti_status tt_staged_refused(
-    const char *what); /* returns TUTTI_ERR_SYSTEM, with the device's reason */
+tutti_status tt_staged_refused(const char *what); /* TUTTI_ERR_SYSTEM, with the device's reason */
 
 /* ---- results that the device fetches from other ranks' memory (staged_fetch.c) ---- */
 

@@ -103,8 +103,7 @@ static tutti_status send_back(tt_staged *s) {
     const uint64_t ready = s->final - s->going.asked;
     const size_t n = next_copy(s, &s->going, TUTTI_DEVICE_OUT, ready, &part);
     const size_t at = s->going.at;
-    if (n < s->piece && n == ready && s->final < s->out)
-      return TUTTI_OK; /* wait until the piece is complete */
+    if (n < s->piece && n == ready && s->final < s->out) return TUTTI_OK; /* incomplete piece */
     if (d->copy(s->lane->lane, TUTTI_DEVICE_OUT, (char *)part->out + at,
                 s->buffer->memory + part->at + at, n))
       return tt_staged_refused("a copy to the device");

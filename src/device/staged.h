@@ -32,8 +32,7 @@ struct tt_staged {
   uint64_t landed, final;
   unsigned long long last_out; /* ticket of the last copy to the device, if `marked` */
   bool marked, over, active;
-  unsigned long long
-      ready; /* ticket that is reached when the stream has done the work before the call */
+  unsigned long long ready;               /* ticket: the stream has done the work before the call */
   unsigned long long batches[TT_FETCHES]; /* tickets */
   unsigned first_batch, nbatches;
   bool fetched; /* results were fetched */

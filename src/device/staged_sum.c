@@ -1,7 +1,7 @@
 /* staged_sum.c - a device names a call's vectors, maps those of other ranks, and sums them.
  *
- * Idea       engine/fast/device_sum.c decides together with the other ranks. This file calls the functions of the device's
- * table.
+ * Idea       engine/fast/device_sum.c decides together with the other ranks. This file calls the functions of the
+ *            device's table.
  * Invariant  Nothing is mapped while a stream waits for tutti, because mapping may wait for that stream.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <sched.h>

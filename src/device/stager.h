@@ -19,8 +19,7 @@ typedef struct tt_foreign { /* another rank's staging memory that the device rea
   struct tt_foreign *next;
 } tt_foreign;
 
-typedef struct
-    tt_lane { /* queues used by one call at a time, so that no copy waits for another call's stream */
+typedef struct tt_lane { /* queues of one call at a time: no copy waits for another call's stream */
   void *lane;
   int number; /* number of its device */
   bool used;
@@ -33,14 +32,13 @@ struct tt_stager {
   tt_buffer *buffers;
   tt_lane *lanes;
   tt_foreign *foreign;
-  bool lost; /* the device may still use some of the memory, so all of it is kept */
+  bool lost; /* the device may still use some of the memory, so everything is kept */
   tt_sums wish;
   tt_reach reach;
   int devices; /* number of devices of all ranks; 0: unknown */
-  signed char sums
-      [TUTTI_TYPE_COUNT]
-      [TUTTI_OP_COUNT]; /* whether the device can compute the sum: 1 yes, -1 no, 0 not asked yet */
-  int asked;            /* number of calls that could have determined `reach` */
+  signed char sums[TUTTI_TYPE_COUNT]
+                  [TUTTI_OP_COUNT]; /* 1: the device can compute it; -1: it cannot; 0: not asked */
+  int asked;                        /* number of calls that could have determined `reach` */
   struct {
     long long process;
     unsigned long long id;

@@ -171,8 +171,7 @@ static void take_calls(const reader *r, tt_look_comm *l) {
     if (l->newest < back + 2 || load_relaxed(&a->seq) != seq || memcmp(a, b, sizeof *a) != 0)
       continue;
     const uint32_t kind = load_relaxed(&a->kind);
-    if (kind >> 24 >= TUTTI_COLL_COUNT)
-      continue; /* the memory was overwritten, or belongs to another version */
+    if (kind >> 24 >= TUTTI_COLL_COUNT) continue; /* overwritten, or of another version */
     l->calls[l->ncalls++] =
         (tt_record){.stamp = {seq, load_relaxed(&a->hash)},
                     .coll = kind >> 24,

@@ -31,15 +31,12 @@ typedef struct tt_look_rank {
   char state;  /* state of its process (tt_process_state) */
   bool hidden; /* its process is in another PID namespace, so its state is unknown */
   bool dead, stopped; /* its process is dead; is stopped */
-  char
-      exit[48]; /* of a dead rank under `tutti run`: ", it exited with status 3"; otherwise empty */
-  bool left;    /* it has released everything: it waits for no rank, and no rank waits for it */
+  char exit[48];      /* if dead under `tutti run`: ", it exited with status 3"; otherwise empty */
+  bool left; /* it has released everything: it waits for no rank, and no rank waits for it */
   bool hides;         /* it may have more communicators than these */
   int ncomms;
   tt_look_comm *comms;
-  const tt_look_comm *
-      wait; /* communicator of its longest wait, over all its threads; NULL if it does not wait, or not for
-                               long */
+  const tt_look_comm *wait; /* communicator of its longest wait; NULL: no wait, or a short one */
 } tt_look_rank;
 
 /* A wait of a process outside of an operation (long_wait.h). */

@@ -62,7 +62,7 @@ static void say_comm(tt_text *t, const tt_look *v, const tt_look_comm *comm) {
   tt_text_add(t, "\n");
 }
 
-/* Describes all communicators in which the rank is inside a call, or else its most active one. */
+/* Describes all communicators with a call that the rank is inside of, or else its most active one. */
 static void describe_rank(tt_text *t, const tt_look *v, const tt_look_rank *l) {
   const tt_look_comm *most = NULL;
   char head[60];
@@ -173,9 +173,8 @@ static void json_job(tt_text *t, const tt_look *v) {
 
 /* ---- all steps ---- */
 
-/* Reports the segments that ranks use. If no segment is used and no other wait was found, reports the first one. Each part
- * of
- * `tutti run --hosts` has a segment that its ranks leave unused. */
+/* Reports the segments that ranks use. If no segment is used and no other wait was found, reports the first one. Each
+ * part of `tutti run --hosts` has a segment that its ranks leave unused. */
 static tutti_status report_jobs(const tt_found *found, bool json, tt_text *t) {
   tt_look look[TT_LOOK_JOBS] = {{.ranks = 0}};
   tutti_status status = TUTTI_OK;

@@ -2,7 +2,7 @@
  *
  * Idea       Steps send and receive numbers, and are not affected by compression. For each far rank there are an outgoing
  *            frame, an incoming frame, and a buffer for the decompressed numbers of the incoming one.
- * Cost       96 KiB for each far rank with which a run exchanges messages, kept until the run is freed.
+ * Cost       96 KiB for each far rank that a run communicates with, kept until the run is freed.
  * Invariant  A frame compresses numbers of one message and of one block of the vector, in whole TT_CODE_BLOCKs counted from
  *            the start of the block. The same numbers therefore have the same codes in every message, and complete sums,
  *            which were rounded (run.c), arrive unchanged. The wire to a far rank copies the bytes that it accepts.
@@ -17,8 +17,7 @@ typedef struct tt_coded {
   size_t ready, used;                      /* bytes of `numbers` that are decoded; that were used */
   tt_stamp stamp;                          /* stamp of the operation that they belong to */
   size_t got;                              /* bytes of `in` that have arrived */
-  size_t sent, have,
-      stands_for; /* of `out`: bytes sent, total number of bytes, their decoded size */
+  size_t sent, have, stands_for;           /* of `out`: bytes sent, bytes in total, decoded size */
   char in[TT_FRAME], out[TT_FRAME];
 } tt_coded;
 
@@ -107,7 +106,7 @@ void tt_owed_round(tt_code code, float *x, float *owed, size_t n) {
   }
 }
 
-/* Like tt_frame_make, for numbers to which their kept rounding errors are added. Updates the errors. */
+/* Like tt_frame_make, but adds the kept rounding errors to the numbers first, and updates them. */
 static size_t make_frame(tt_code code, tutti_type type, const void *from, float *owed, size_t bytes,
                          void *frame, size_t *taken) {
   float x[TT_FRAME_RAW / sizeof(float)], y[TT_FRAME_RAW / sizeof(float)];

@@ -30,7 +30,7 @@ typedef enum tt_shape {
 } tt_shape;
 
 /* Sets *shape to the shape whose schedules equal those of these n ranks, step for step. Either all ranks of a
- * communicator run a loop, or none does. Returns TUTTI_ERR_MEMORY if out of memory. */
+ * communicator run a loop, or no rank does. Returns TUTTI_ERR_MEMORY if out of memory. */
 tutti_status tt_shape_of(tt_sched *const *scheds, int n, tt_shape *shape);
 /* Returns true if the loop of an allreduce computes each sum in one step, from all ranks' operands in rank order. Such loops
  * give the same bits. */
@@ -40,7 +40,7 @@ static inline bool tt_shape_sums_at_once(tt_shape shape) {
 /* Sets *most to the largest size, in bytes, for which a loop runs these schedules in shared memory; 0: no loop does.
  * Returns TUTTI_ERR_MEMORY if out of memory. */
 tutti_status tt_has_loop(tt_sched *const *scheds, int n, uint64_t *most);
-/* Rebuilds the schedule that the loop for `shape` executes. Returns NULL if there is no such loop, or if out of
+/* Rebuilds the schedule that the loop for `shape` executes. Returns NULL if no loop has that shape, or if out of
  * memory. */
 tt_sched *tt_shape_lift(tt_shape shape, const tt_sched *like);
 
@@ -84,22 +84,18 @@ typedef struct tt_call { /* arguments of a collective */
   bool everyone; /* all ranks contribute data, even helpers: an internal call */
   bool varied;   /* counts[r] elements for rank r, not count each; the call copies counts */
   const size_t *counts;
-  const size_t *
-      recv_counts; /* of an all-to-all with counts: recv_counts[r] elements arrive from rank r, and counts[r] are sent to it */
-  uint32_t buffers; /* 1 + length of the list that it belongs to; 0: a single call */
-  float *
-      owed; /* kept rounding errors of a coded call, one per element of the vector: added before a number is rounded,
-                    then
-                    replaced by the new error; or NULL */
+  const size_t *recv_counts; /* all-to-all: recv_counts[r] arrive from rank r, counts[r] go to it */
+  uint32_t buffers;          /* 1 + length of the list that it belongs to; 0: a single call */
+  /* The kept rounding error of each element of a coded call, or NULL. It is added before the element is rounded, and then
+   * replaced by the new error. */
+  float *owed;
   uint32_t also; /* a hash of other arguments that must match on all ranks */
-  const tt_code_wish *
-      code; /* codes that its messages may use; NULL: those of the communicator. Must outlive the call */
-  const struct tt_override
-      *override;   /* plans that may run; NULL: those of the communicator. Must outlive the call */
-  const char *tag; /* the caller's tag, or NULL; must outlive the call */
+  /* Codes that its messages may use, and plans that may run. NULL: those of the communicator. Both must outlive the call. */
+  const tt_code_wish *code;
+  const struct tt_override *override;
+  const char *tag;            /* the caller's tag, or NULL; must outlive the call */
   const struct tt_call *said; /* the caller's call if this one implements it, or NULL */
-  tt_staged *
-      staged; /* device memory that src and dst stand for, copied in and out piece by piece; or NULL */
+  tt_staged *staged; /* device memory that src and dst stand for, copied in pieces; or NULL */
 } tt_call;
 
 /* An all-to-all with varying counts, which differ between ranks. */
@@ -126,13 +122,12 @@ typedef struct tt_loop {
   tutti_status (*begin)(tt_operation *o);
   bool (*progress)(tt_operation *o);
   bool (*awaits)(const tt_operation *o, tt_awaits_fn *show, void *ctx);
-  uint64_t (*final)(const tt_operation *
-                        o); /* number of bytes at the start of the result that are final; NULL: none
-                                                before the end */
+  /* Returns how many bytes at the start of the result are final. NULL: none before the end. */
+  uint64_t (*final)(const tt_operation *o);
 } tt_loop;
 extern const tt_loop tt_line_loop, tt_arena_loop;
 
-/* Where a rank's vectors are: in host memory; on a device, from which they are copied in pieces; on a device that could sum
+/* Where a rank's vectors are: in host memory; on a device, to be copied in pieces; on a device that could sum
  * if it can access the peers' memory; on a device that can access it. */
 typedef enum tt_comes { TT_HERE, TT_COMES, TT_OFFERED, TT_REACHED } tt_comes;
 
@@ -143,8 +138,7 @@ typedef struct tt_role {
   tt_peers from;   /* the ranks whose data it reads */
   size_t own;      /* number of elements that this rank publishes */
   size_t slot;     /* size of a slot, in bytes: the most that any rank publishes */
-  size_t at,
-      part; /* start and length of its part in the data of each of these ranks, in elements */
+  size_t at, part; /* start and length of its part in the data of each, in elements */
 } tt_role;
 
 /* The names of a rank's vectors (wire.h: export), as written to its flag slot. */
@@ -190,9 +184,8 @@ typedef struct tt_call_cost {
   tt_spent wrote[TT_STORES], read[TT_STORES];
 } tt_call_cost;
 
-/* The state of the arena's loop: the cut; the access to vectors and arenas, which is decided once all ranks' flags are set;
- * the
- * progress; the cost. */
+/* The state of the arena's loop: the cut; the access to vectors and arenas, which is decided once all ranks' flags are
+ * set; the progress; the cost. */
 typedef struct tt_pieces {
   tt_shape shape;
   tt_cut cut;
@@ -202,8 +195,7 @@ typedef struct tt_pieces {
   tt_peers readers; /* the ranks that read this rank's vectors */
   int first_given;  /* the first peer whose dst it writes to; number of ranks: none */
   uint32_t done[TT_COUNTERS];
-  uint32_t
-      put_by_all; /* number of pieces that all ranks put before their flags; UINT32_MAX: unknown */
+  uint32_t put_by_all; /* pieces that all ranks put before their flags; UINT32_MAX: unknown */
   struct {
     uint64_t target;
     int next; /* all peers before this entry have published at least `target` */
@@ -264,7 +256,7 @@ struct tt_operation {
   tutti_status status; /* if not TUTTI_OK, it has failed, with the message in tutti_error */
 };
 
-/* The element at which a slice starts. */
+/* Returns the first element of a slice. */
 static inline uint64_t tt_slice_at(const tt_operation *o, uint32_t slice) {
   return tt_partition_at(&o->slicing, tt_slice_quarters((uint32_t)o->slices, slice));
 }
@@ -299,16 +291,13 @@ tutti_status tt_operation_begin_again(tt_operation *o, tt_stamp stamp, uint64_t 
 /* Makes the progress that is possible now. Returns true if anything moved. At the end, finished == slices, or status is
  * set. */
 bool tt_operation_progress(tt_operation *o);
-bool tt_operation_is_over(
-    const tt_operation *o); /* true once the result is in the caller's buffer */
+bool tt_operation_is_over(const tt_operation *o); /* the result is in the caller's buffer */
 bool tt_operation_awaits(const tt_operation *o, tt_awaits_fn *show, void *ctx);
 void tt_operation_release(tt_operation *o); /* frees the memory kept for reuse */
 
 /* Functions for the loops (line.c). tt_find_role fills in o->role. tt_flags_begin allocates the tables. tt_flags_ready
- * returns
- * true once the flag data (n bytes) of these ranks have arrived for this round. tt_flags_await shows the ranks whose flags
- * are
- * missing. */
+ * returns true once the flag data (n bytes) of these ranks have arrived for this round. tt_flags_await shows the ranks
+ * whose flags are missing. */
 void tt_find_role(tt_operation *o);
 /* Returns the first step that receives, or sends; 0 if the schedule has no such step. */
 uint32_t tt_first_step(const tt_operation *o, bool receives);
@@ -342,8 +331,7 @@ struct tt_run {
   void *scratch;
   size_t scratch_bytes;
   size_t capacity; /* size of the allocation at `inputs`, in bytes */
-  uint8_t *
-      fresh; /* per step: true if it sends numbers that were not rounded yet; NULL: no errors are kept */
+  uint8_t *fresh;  /* per step: it sends numbers not yet rounded; NULL: no errors are kept */
   struct tt_coded **coded; /* per rank: the coder for its messages; or NULL */
   bool active;
 };
@@ -351,7 +339,7 @@ struct tt_run {
 tutti_status tt_run_begin(tt_run *r, int slice);
 bool tt_moving_is_over(const tt_run *r, uint32_t k);
 /* tt_share_begin announces the bytes of this run to the process outside the job (share.c). tt_share_over returns true once
- * that process has received all of them and this rank has its results, or if there is no such process; *status is
+ * that process has received all of them and this rank has its results, or if no such process exists; *status is
  * TUTTI_ERR_MISMATCH if ranks made different calls. */
 void tt_share_begin(const tt_run *r);
 bool tt_share_over(const tt_run *r, tutti_status *status);
@@ -385,9 +373,8 @@ bool tt_owed_begin(tt_run *r);
 /* Rounds n floats as their codes do. `owed` has their kept rounding errors, or is NULL. */
 void tt_owed_round(tt_code code, float *x, float *owed, size_t n);
 /* Messages of a run, compressed or not (coded.c). They work like the functions of a channel (wire.h). tt_link_head sets
- * *status
- * if out of memory, or if the received bytes are not a valid code. `owed` has the kept rounding errors of the numbers, or is
- * NULL. tt_link_came returns true if anything has arrived from this peer. */
+ * *status if out of memory, or if the received bytes are not a valid code. `owed` has the kept rounding errors of the
+ * numbers, or is NULL. tt_link_came returns true if anything has arrived from this peer. */
 size_t tt_link_push(tt_run *r, int peer, const void *bytes, float *owed, size_t n, size_t left,
                     uint64_t *ticket, tutti_status *status);
 size_t tt_link_head(tt_run *r, int peer, tt_stamp *stamp, tutti_status *status);

@@ -1,9 +1,9 @@
 /* learn.h - learns which of two ways to do the same work is faster, from the duration of calls.
  *
  * Idea       Rank 0 has a learner for calls of similar size. Most calls use the usual way. In each period a few calls use
- *            the
- *            other way. If their median is clearly less than that of the same number of usual calls, the other way becomes
- *            the usual one. Rank 0 requests the way of the next call; the user of the learner decides when it takes effect.
+ *            the other way. If their median is clearly less than that of the same number of usual calls, the other way
+ *            becomes the usual one. Rank 0 requests the way of the next call; the user of the learner decides when it
+ *            takes effect.
  * Time       The median is used because a rank that loses its core for a moment makes one call long, and a rank that arrives
  *            last makes one short. The first calls after a change do not count: they find lines as the other way left them.
  * Cost       A few additions per call, on rank 0. After the first two periods, at most 1 % of the calls' time is spent on
@@ -25,11 +25,9 @@ enum {
 };
 
 typedef struct tt_learner {
-  uint64_t ticks
-      [2]
-      [TT_LEARN_COUNT]; /* times of the calls that count in this period, for each way, ascending */
-  uint32_t calls;       /* number of calls in this period so far */
-  uint32_t period;      /* length of this period, in calls; 0: not known yet */
+  uint64_t ticks[2][TT_LEARN_COUNT]; /* durations of the counted calls of each way, ascending */
+  uint32_t calls;                    /* number of calls in this period so far */
+  uint32_t period;                   /* length of this period, in calls; 0: not known yet */
   uint32_t other;      /* calls of this period that used the other way */
   uint8_t usual, next; /* way of most calls; way requested for the next call */
   uint8_t last, row;   /* way of the last call; number of earlier calls that used the same way */

@@ -126,8 +126,8 @@ static bool stays_there(const tt_operation *o) {
           (p->mine.comes == TT_REACHED && p->put_by_all == UINT32_MAX));
 }
 
-/* Makes one pass over the copies from and to the device, and traces them. A traced step includes the time in which the rank
- * has nothing else to do. */
+/* Makes one pass over the copies from and to the device, and traces them. A traced step lasts while the rank has
+ * nothing else to do. */
 static bool progress_copies(tt_operation *o) {
   tt_staged *s = o->call.staged;
   if (__builtin_expect(!o->trace, 1)) return tt_staged_progress(s, &o->status);

@@ -16,7 +16,7 @@
 #include "wire.h"
 
 typedef struct tt_p2p_message {
-  void *owner; /* for the caller, who sets the fields up to `received` */
+  void *owner; /* for the caller, which sets the fields up to `received` */
   int peer;    /* TUTTI_ANY_SOURCE: the receive accepts messages of any rank */
   int tag;     /* TUTTI_ANY_TAG: it accepts any tag */
   bool sends;  /* false: it receives */

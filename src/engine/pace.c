@@ -20,7 +20,7 @@ static uint64_t send_priority(const tt_program *p, int slice, uint32_t k) {
   return ((uint64_t)slice * step + k) << 20 | (uint64_t)slice;
 }
 
-/* Returns the first message, from `k` up, to a peer of this level, or ntransfers if there is none. */
+/* Returns the first message, from `k` up, to a peer of this level, or ntransfers if no such message is left. */
 static uint32_t first_to(const tt_wire *wire, const tt_program *p, uint32_t k, uint8_t level) {
   while (k < p->ntransfers && (!sends(p, k) || wire->paced.level[p->transfers[k].peer] != level))
     k++;

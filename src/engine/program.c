@@ -21,8 +21,7 @@ static uint32_t count_transfers(const tt_sched *s) {
 /* Numbers every message within its pair and direction. Returns false if out of memory. */
 static bool list_transfers(tt_program *p) {
   const tt_sched *s = p->sched;
-  uint32_t *pair_of =
-      calloc(4 * (size_t)s->ranks, sizeof *pair_of); /* 1 + the index of each pair; 0: none yet */
+  uint32_t *pair_of = calloc(4 * (size_t)s->ranks, sizeof *pair_of); /* 1 + index; 0: none yet */
   uint32_t *turns = pair_of + 2 * s->ranks, n = 0;
   if (!pair_of) return false;
   for (uint32_t i = 0; i < s->nsteps; i++) {

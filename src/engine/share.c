@@ -39,7 +39,7 @@ static bool leaves_host(const tt_run *r, const tt_transfer *t) {
          !(w->near.wire && w->near.rank[t->peer] >= 0);
 }
 
-/* Returns the first virtual rank with which this rank exchanges data. These ranks are consecutive: with several aggregators,
+/* Returns the first virtual rank that this rank exchanges data with. These ranks are consecutive: with several aggregators,
  * they belong to one of them. */
 static int first_virtual(const tt_run *r) {
   const tt_program *p = r->program;

@@ -2,14 +2,13 @@
  * them.
  *
  * Idea       A vector is cut into pieces that fit in the cache. Each piece is put where the peers can read it (without a
- *            copy
- *            if it lies there already), summed directly from all ranks' memory (two-shot: each rank sums its block; naive:
- *            rank 0 sums everything), and fetched. A rank that sums for others writes into their vectors, if it may, while
- *            the line is in its cache.
- *            If all vectors are private, two-shot writes a sum over each of its inputs, in the arena of the rank that put
- *            the input there. A line is then always written by the rank that has just read it, which is fast on distant
- *            cores, too. Otherwise a rank publishes its sums in its own arena. Counters publish each rank's progress;
- *            pieces overlap.
+ *            copy if it lies there already), summed directly from all ranks' memory (two-shot: each rank sums its block;
+ *            naive: rank 0 sums everything), and fetched. A rank that sums for others writes into their vectors, if it
+ *            may, while the line is in its cache.
+ *            If all vectors are private, two-shot writes a sum over each of its inputs, in the arena of the rank that
+ *            put the input there. A line is then always written by the rank that has just read it, which is fast on
+ *            distant cores, too. Otherwise a rank publishes its sums in its own arena. Counters publish each rank's
+ *            progress; pieces overlap.
  *            The other collectives run as a one-shot. In reduce and reduce-scatter, a rank sums less, or nothing. In
  *            broadcast and allgather, it copies instead of summing.
  * Cost       Private memory: two-shot copies (P-1)/P of a vector in, reads one vector for the sums, and copies (P-1)/P of a

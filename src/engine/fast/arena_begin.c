@@ -1,8 +1,7 @@
 /* arena_begin.c - starts an operation of the arena's loop: decides how its vector is cut, and where peers access it.
  *
  * Idea       Peers read a rank's vector in place, or it passes through the rank's arena piece by piece. Which route is
- *            faster
- *            is learned (route.h).
+ *            faster is learned (route.h).
  * Invariant  All ranks cut the vector at the same elements, on either route.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
@@ -11,8 +10,7 @@
 #include "remote.h"
 
 /* OVERLAP: number of pieces per vector, so that a rank puts one while others read another. LEAST_AT_ONCE, MOST_AT_ONCE:
- * limits
- * for the size of such a piece, in bytes. */
+ * limits for the size of such a piece, in bytes. */
 _Static_assert(TT_ARENA_COLLS * TT_ROUTE_SIZES <= TT_PLAN_ADVICE, "each route has its advice");
 enum { OVERLAP = 4, LEAST_AT_ONCE = 8 << 10, MOST_AT_ONCE = 64 << 10, MOST_SLOTS = 256 };
 
@@ -60,8 +58,7 @@ static void cut(tt_operation *o) {
   tt_wire *w = o->wire;
   tt_arena_state *s = w->arena_state;
   const size_t element = o->reducer.element;
-  const size_t spare =
-      tt_by_blocks(o) ? TT_APART * (size_t)w->ranks : 2 * 64; /* parts end at cache lines */
+  const size_t spare = tt_by_blocks(o) ? TT_APART * (size_t)w->ranks : 2 * 64; /* whole lines */
   p->cut.slot = slot_bytes(o);
   p->cut.slots = o->call.coll == TUTTI_ALLREDUCE
                      ? w->size.slots
@@ -122,7 +119,7 @@ static tt_route take_route(tt_operation *o, uint64_t name, size_t bytes) {
                                       o->role.from.count > 0);
 }
 
-/* Fills in where this rank's vectors are, for its peers. Rank 0 also learns from calls in which no rank reads its vectors. */
+/* Fills in where this rank's vectors are, for its peers. Rank 0 also learns from calls that do not read its vectors. */
 static void name_vectors(tt_operation *o, size_t bytes) {
   tt_wire *w = o->wire;
   tt_pieces *p = &o->pieces;
@@ -161,8 +158,7 @@ tutti_status tt_arena_begin(tt_operation *o) {
   p->mine.in_place = allreduce && (times || o->call.src == o->call.dst);
   p->cost.stores = &s->stores[tt_store_size(bytes)];
   p->mine.stores = tt_stores_rule(p->cost.stores);
-  if (!allreduce)
-    p->mine.stores.period = 0; /* its pieces are not used to compare kinds of stores */
+  if (!allreduce) p->mine.stores.period = 0; /* its pieces do not compare kinds of stores */
   p->cost.counted = p->cost.stores->pieces;
   p->cost.stores->pieces += p->cut.count;
   name_vectors(o, bytes);

@@ -89,7 +89,7 @@ tt_part tt_piece_part(const tt_operation *o, uint32_t k, int r) {
       (to - from) * element};
 }
 
-/* Offsets in the vector at which a rank's src and dst start. */
+/* Offsets of a rank's src and dst in the vector. */
 static size_t src_begins(const tt_operation *o, int r) {
   return o->call.coll == TUTTI_ALLGATHER ? tt_block_at(o, r) * o->reducer.element : 0;
 }

@@ -13,8 +13,7 @@
 enum { TT_ARENA_COLLS = 5 }; /* collectives that arena.c runs */
 
 typedef struct tt_arena_state {
-  uint64_t begun,
-      over;    /* number of pieces of this rank's operations that have started; that have ended */
+  uint64_t begun, over; /* pieces of operations that have started; that have ended, on this rank */
   size_t slot; /* size of the slots into which the last operation divided the arenas, in bytes */
   uint32_t slots;       /* number of these slots */
   uint64_t slots_from;  /* number of the first piece since then */

@@ -3,9 +3,8 @@
  *
  * Idea       In two-shot, a rank sums its block once, into its own staging memory, and the devices of all ranks copy it from
  *            there: a core reads P blocks and writes one, instead of P.
- * Cost       A copy per rank and batch takes about 5 us of a core. A batch therefore has blocks of 512 KiB, or an eighth of
- *            a
- *            rank's share, but at least 128 KiB: shorter copies to a device use another, slower mechanism.
+ * Cost       A copy per rank and batch takes about 5 us of a core. A batch therefore has blocks of 512 KiB, or an eighth
+ *            of a rank's share, but at least 128 KiB: shorter copies to a device use another, slower mechanism.
  * Invariant  TT_GOT is published when the device has finished reading; then peers may change the data that they published.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "pieces.h"

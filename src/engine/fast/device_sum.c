@@ -10,7 +10,7 @@
  *            all its peers before. If all could, but have not mapped it yet, the call runs on the host, and at its end they
  *            try. A machine whose devices cannot do it therefore never fails a call.
  * Invariant  The operands and their order are those of the host's loop, so the result has the same bits. A kernel accesses
- *            peers' vectors after all ranks have put theirs (TT_PUT), and no call ends before all kernels have (TT_SUM).
+ *            peers' vectors once all ranks have put theirs (TT_PUT), and no call ends while a kernel runs (TT_SUM).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 

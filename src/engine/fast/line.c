@@ -3,11 +3,11 @@
  * Idea       A rank that provides data writes them next to its flag in the flag slot. A rank that needs data waits for the
  *            flags of the ranks that provide them. It then adds them up in rank order, in one pass, or copies its part of
  *            each. For each collective, a row of a table defines which ranks provide and need which data. A rank that needs
- *            none does not wait, until the slots are used up. If a plan has more rounds, the sum is stored next to the flag
+ *            no data does not wait, until the slots are used up. If a plan has more rounds, the sum is stored next to the flag
  *            of the next round, where another group reads it. With 64 ranks in groups of 8, a rank thus reads 14 lines
  *            instead of 63.
  * Cost       One line is written in each round, and one is read from each peer; no allocation, division or search. At its
- *            end, a call fetches the lines of the next one, because peers have read them.
+ *            end, a call prefetches the lines of the next call, because peers have read them.
  * Invariant  The operands and their order are those of the schedule's reductions, so the result has the same bits. A flag's
  *            data stay until its slot is reused.
  * SPDX-License-Identifier: BSD-3-Clause */
