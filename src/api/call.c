@@ -10,7 +10,7 @@
 typedef struct extent {
   uintptr_t at;
   size_t bytes;
-  uintptr_t base; /* address of the whole vector that this is a part of */
+  uintptr_t base; /* start of the whole vector */
 } extent;
 
 static bool extents_overlap(extent a, extent b) {

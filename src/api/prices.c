@@ -16,7 +16,7 @@
 struct tutti_prices {
   tt_chooser *chooser;
   tt_chooser *coded; /* chooser for compressed messages; NULL: no compression */
-  int *position;     /* of each rank if the levels do not include the helpers; NULL: no helpers */
+  int *position;     /* positions of the ranks if the levels omit the helpers; NULL: no helpers */
   int *host; /* host at each position if the links of hosts differ; NULL: as in the levels */
   bool borrowed;      /* the chooser belongs to a communicator */
   tt_problem problem; /* `bytes` is not set */

@@ -51,7 +51,7 @@ struct tutti_buckets {
   void *memory;  /* memory of all tensors; NULL: the caller provides it, or this rank is a helper */
   bool provides; /* the library provides the tensors' memory */
   float *residual; /* rounding error of each element; NULL: errors are not kept */
-  size_t nbuckets, started, gathered; /* all buckets; started ones; second half started */
+  size_t nbuckets, started, gathered; /* counts of buckets: all; started; second half started */
   tt_bucket *buckets;
   tt_code_wish wish; /* code of all sums */
   bool learned, has_thread;

@@ -112,7 +112,7 @@ tutti_status tt_bucket_cut(tutti_buckets *b) {
   if (last && turn) {
     const size_t nbuckets = assign(b, last);
     b->nbuckets = 0;
-    for (size_t at = 0; at < b->n; at++) { /* renumbered by their last tensors */
+    for (size_t at = 0; at < b->n; at++) { /* renumber buckets by their last tensors */
       const size_t k = b->of[b->order[at]];
       if (last[k] == at) turn[k] = b->nbuckets++;
     }
@@ -212,7 +212,7 @@ static tutti_status check_memory(tutti_buckets *b, const tutti_tensor *tensors) 
                  WHO, null, given);
 }
 
-/* Rounding with error feedback requires memory of the host. */
+/* Rounding with error feedback requires host memory. */
 static tutti_status check_on_host(const tutti_buckets *b, const tutti_tensor *tensors) {
   int number;
   for (size_t i = 0; i < b->n && !b->provides; i++)

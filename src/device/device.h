@@ -21,7 +21,8 @@ static inline const tutti_device *tt_device(void) {
   return atomic_load_explicit(&tt_process.device, memory_order_acquire);
 }
 
-/* Returns true if this memory lies on a device. *number is the device's number, or -1 if it cannot be used; may be NULL. */
+/* Returns true if this memory lies on a device. If `number` is not NULL, *number is that of the device, or -1 if it
+ * cannot be used. */
 bool tt_on_device(const void *at, int *number);
 
 /* Host memory and lanes of one communicator, kept for later calls. Not thread-safe. */
@@ -72,7 +73,7 @@ tutti_status tt_staged_begin(tt_staged *staged, void *stream, bool holds);
 bool tt_staged_progress(tt_staged *staged, tutti_status *status);
 /* Returns the number of input bytes that have arrived, counting all parts in order; UINT64_MAX if all have arrived. */
 uint64_t tt_staged_landed(const tt_staged *staged);
-/* The number of bytes that have arrived; the total number of bytes to copy back. */
+/* These return the number of bytes that have arrived, and the number of bytes to copy back in total. */
 uint64_t tt_staged_came(const tt_staged *staged);
 uint64_t tt_staged_goes(const tt_staged *staged);
 /* Marks the first `bytes` of the results as final, so that they are copied back. */
@@ -96,9 +97,10 @@ bool tt_staged_end(tt_staged *staged, double seconds);
 enum { TT_SUMMED_MOST = 64 }; /* maximum number of ranks whose devices sum */
 tt_reach tt_staged_reach(const tt_staged *s);
 void tt_staged_reaches(tt_staged *s, bool reaches, int devices);
-/* Sets whether this rank offers its device's kernels if they can access all vectors. */
+/* Sets whether this rank offers its device's kernels, which are used if they can access all vectors. */
 void tt_staged_offers(tt_staged *s, bool kernels);
-/* Returns true if this call may find that out; no stream may be held during such a call. Only the first calls do. */
+/* Returns true if this call may find out whether kernels can access all vectors. No stream may be held during such a
+ * call. Only the first calls return true. */
 bool tt_staged_learns(tt_staged *s);
 /* Returns true if src and dst lie on the device completely, and the device can sum the vectors of n ranks. */
 bool tt_staged_sums(tt_staged *s, tutti_type type, tutti_op op, int n);
@@ -106,11 +108,12 @@ bool tt_staged_sums(tt_staged *s, tutti_type type, tutti_op op, int n);
 const void *tt_staged_src(const tt_staged *s);
 void *tt_staged_dst(const tt_staged *s);
 bool tt_staged_names(const tt_staged *s, tutti_device_name *src, tutti_device_name *dst);
-/* Returns NULL if the memory cannot be mapped, or not now (*later), because mapping may wait for streams that are held. */
+/* Maps another rank's vector. Returns NULL if that is impossible, or impossible now (*later) because mapping may wait for
+ * streams that are held. */
 void *tt_staged_map(tt_staged *s, const tutti_device_name *name, bool *later);
 /* Returns true once the caller's stream has finished all work that precedes the call. */
 bool tt_staged_ready(tt_staged *s, tutti_status *status);
-/* Sums, and waits for the device. The arguments are those of `sum` in tutti_device. */
+/* Computes a sum, and waits for the device. The arguments are those of `sum` in tutti_device. */
 tutti_status tt_staged_sum(tt_staged *s, void *const *to, int nto, const void *const *from, int n,
                            size_t count, tutti_type type, tutti_op op);
 void tt_staged_done(tt_staged *s); /* the device has the result, so nothing is copied */

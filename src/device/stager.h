@@ -47,7 +47,8 @@ struct tt_stager {
   unsigned nknown;
 };
 
-/* These return TUTTI_ERR_MEMORY or TUTTI_ERR_SYSTEM on failure; the second also TUTTI_ERR_UNSUPPORTED if number < 0. */
+/* Both return TUTTI_ERR_MEMORY or TUTTI_ERR_SYSTEM on failure. tt_stager_take_lane also returns TUTTI_ERR_UNSUPPORTED if
+ * number < 0. */
 tutti_status tt_stager_take(tt_stager *s, size_t bytes, tt_buffer **buffer);
 tutti_status tt_stager_take_lane(tt_stager *s, int number, tt_lane **lane);
 void tt_stager_give(tt_buffer *buffer); /* NULL is allowed */

@@ -58,7 +58,7 @@ static void add_waits(long pid, int fd, tt_found *found) {
   }
 }
 
-/* Opens a memfd of tutti's. Returns -1 if this fails, or if the file is not a memfd, whatever its name is. */
+/* Opens a memfd that tutti created. Returns -1 if this fails, or if the file is not a memfd, whatever its name is. */
 static int open_memory(const char *path) {
   struct stat st;
   const int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);

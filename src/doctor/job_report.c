@@ -62,7 +62,7 @@ static void say_comm(tt_text *t, const tt_look *v, const tt_look_comm *comm) {
   tt_text_add(t, "\n");
 }
 
-/* Describes all communicators with a call that the rank is inside of, or else its most active one. */
+/* Describes every communicator with a call in progress on this rank, or else the rank's most active communicator. */
 static void describe_rank(tt_text *t, const tt_look *v, const tt_look_rank *l) {
   const tt_look_comm *most = NULL;
   char head[60];

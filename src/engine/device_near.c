@@ -139,7 +139,8 @@ static bool all_offer(const tt_operation *o) {
   return true;
 }
 
-/* Maps the vectors of all ranks of the host for the kernels, to `from`, in the order of the step's operands. */
+/* Maps the vectors of all ranks of the host for the kernels. The addresses go to `from`, in the order of the step's
+ * operands. */
 static mapped map_all(const tt_operation *o, const void **from) {
   const tt_program *p = o->program;
   const tt_peers *peers = &p->sched->steps[REDUCED].peers;
@@ -172,7 +173,8 @@ static int count_devices(const tt_operation *o) {
   return devices;
 }
 
-/* Publishes whether this rank has mapped all vectors; if it has, not before its stream has computed its own vector. */
+/* Publishes whether this rank has mapped all vectors. If it has, it first waits until its stream has computed its own
+ * vector, and returns false until then. */
 static bool show_mapped(tt_operation *o) {
   const void *from[TT_SUMMED_MOST];
   if (!o->near.tried) o->near.mapped = (uint8_t)map_all(o, from);
@@ -224,8 +226,8 @@ static tutti_status sum_slice(tt_operation *o, const void *const *vectors, int s
   return status;
 }
 
-/* Sums this rank's block of all slices, and waits for the kernels: peers that give up wait for ranks that are inside
- * (wire.h). */
+/* Sums this rank's block of all slices, and waits for the kernels, because a peer that gives up waits only for ranks
+ * between `enter` and `leave` (wire.h). */
 static bool sum_all(tt_operation *o) {
   const void *from[TT_SUMMED_MOST];
   if (map_all(o, from) != MAPPED) {

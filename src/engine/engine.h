@@ -261,7 +261,7 @@ static inline uint64_t tt_slice_at(const tt_operation *o, uint32_t slice) {
   return tt_partition_at(&o->slicing, tt_slice_quarters((uint32_t)o->slices, slice));
 }
 
-/* If each rank has a block: the element at the start of a rank's block, and the number of elements in it. */
+/* If each rank has a block: the first element of a rank's block, and its number of elements. */
 static inline size_t tt_block_at(const tt_operation *o, int rank) {
   return o->table ? o->table[rank] : o->call.count * (size_t)rank;
 }
@@ -274,7 +274,7 @@ typedef struct tt_execution {
   const tt_program *program;
   tt_reducer reducer; /* for the call's type and op */
   int slices;
-  /* The program's shape, or a cheaper one with the same sums in the same order that can run if no memory has to be
+  /* The program's shape, or a cheaper shape with the same sums in the same order, which runs if no memory has to be
    * copied. */
   tt_shape if_exported;
   const uint64_t *
@@ -345,11 +345,11 @@ void tt_share_begin(const tt_run *r);
 bool tt_share_over(const tt_run *r, tutti_status *status);
 bool tt_run_progress(tt_run *r, tutti_status *status);
 
-/* Kernels within a host, and messages between hosts (device_near.c). tt_near_op returns the op of the sums on devices: they are
- * parts of a mean, which is divided at the end. tt_near_first: kernels can replace the plan's first steps. tt_near_progress
- * makes one pass towards an agreement on this host; slices start once it is settled. tt_near_bring copies sums to host memory;
- * tt_near_landed: this slice's sum has arrived. tt_near_made: kernels have replaced this step. tt_near_awaits: see
- * tt_operation_awaits. */
+/* Kernels within a host, and messages between hosts (device_near.c). tt_near_op returns the op of the sums on devices: a
+ * mean is summed first, and divided at the end. tt_near_first returns true if kernels can replace the plan's first steps.
+ * tt_near_progress makes one pass towards an agreement on this host; slices start once it is settled. tt_near_bring
+ * copies sums to host memory, and tt_near_landed returns true once this slice's sum has arrived. tt_near_made returns
+ * true if kernels have replaced this step. tt_near_awaits is like tt_operation_awaits. */
 tutti_op tt_near_op(const tt_wire *wire, tutti_op op);
 bool tt_near_first(const tt_program *program, const tt_wire *wire);
 void tt_near_begin(tt_operation *o);
@@ -385,7 +385,8 @@ void tt_link_expect(tt_run *r, int peer, void *to, size_t n, size_t left);
 bool tt_link_pull(tt_run *r, int peer, void *to, size_t n, tutti_status *status);
 void tt_link_free(tt_run *r);
 
-/* Paced messages (pace.c). tt_pace_allows: message k may be sent now. tt_pace_over records that a message has ended. */
+/* Paced messages (pace.c). tt_pace_allows returns true if message k may be sent now. tt_pace_over records that a message
+ * has ended. */
 bool tt_pace_allows(const tt_run *r, uint32_t k);
 void tt_pace_over(tt_run *r);
 

@@ -99,7 +99,7 @@ static void activate(tt_p2p *p2p, peer *p) {
   p2p->active = p;
 }
 
-/* Counts one more receive, or one less, for messages of this rank, or of any rank. */
+/* Increments or decrements the number of receives for messages of this rank, or of any rank. */
 static void count_receive(tt_p2p *p2p, int source, bool more) {
   uint32_t *n = source == TUTTI_ANY_SOURCE ? &p2p->wanted_any : &p2p->peers[source].wanted;
   *n += more ? 1 : -1u;

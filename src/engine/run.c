@@ -19,7 +19,7 @@ typedef struct tt_moving {
   bool exported, over;
 } tt_moving;
 
-/* Number of bytes that limits the duration of one call of progress. */
+/* Maximum number of bytes moved at a time, which limits the duration of one call of progress. */
 enum { GULP = 1 << 20 };
 
 /* ---- steps ---- */
@@ -346,8 +346,8 @@ bool tt_run_progress(tt_run *r, tutti_status *status) {
   return moved;
 }
 
-/* A message is awaited once it is the next of its pair. If it is a later one, or waits for steps of this rank, its peer is
- * not the reason. */
+/* A peer is awaited only for the next message of its pair. Later messages, and messages that wait for steps of this rank,
+ * do not depend on that peer. */
 bool tt_run_awaits(const tt_run *r, tt_awaits_fn *show, void *ctx) {
   const tt_program *p = r->program;
   for (uint32_t i = 0; i < r->nopen; i++) {

@@ -3,11 +3,11 @@
  * Idea       In a plan for an aggregator, the ranks after those of the communicator are virtual: no process of the job runs
  *            their schedules. The messages to them, in the order of the schedule, are the data that this rank provides; the
  *            messages from them are the data that it wants. Each virtual rank has a part of the vector.
- * Invariant  A rank provides all of every part, or wants all of it, or both; less than all is always one stretch. Each rank
- *            thus knows the length of the session's vector, and the positions of its stretches, part after part. If all
- *            ranks are in one session, its vector is the run's; the data that a rank provides are one stretch, as are the
- *            data that it wants. If blocks belong to ranks, the session's vector consists of the blocks of its members, one
- *            after the other; in the run's vector they are `sessions` blocks apart.
+ * Invariant  A rank provides all of every part, or wants all of it, or both. If it provides or wants less than all, this
+ *            is one stretch. Each rank thus knows the length of the session's vector, and the positions of its stretches,
+ *            part after part. If all ranks are in one session, its vector is the run's; the data that a rank provides are
+ *            one stretch, as are the data that it wants. If blocks belong to ranks, the session's vector consists of the
+ *            blocks of its members, one after the other; in the run's vector they are `sessions` blocks apart.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "position.h"
 

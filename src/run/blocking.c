@@ -1,4 +1,4 @@
-/* blocking.c - runs a blocking call, which may equal a recent one; directly, or as a request that it waits for.
+/* blocking.c - runs blocking calls, either directly or as requests.
  *
  * Idea       A call that equals a recent one uses the plan of that call. If a slot still contains its operation, only the
  *            number changes. If the plan has a specialized fast path and nothing else is in flight, the operation runs

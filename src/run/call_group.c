@@ -3,7 +3,8 @@
  * Idea       A blocking call in an open group is checked and kept, and returns. The end of the group starts all kept calls.
  *            Consecutive allreduces with the same type and op become one list (list.c), so short vectors are packed. The
  *            group is a request whose parts are the requests of its calls.
- * Cost       None outside of a group: a call in a group is never a recent one, so only new calls check for it (blocking.c).
+ * Cost       None outside of a group: a call in a group never equals a recent one, so only new calls check whether a
+ *            group is open (blocking.c).
  * Invariant  The lists follow from the calls alone, so they are the same on all ranks.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>

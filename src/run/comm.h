@@ -14,7 +14,7 @@
 #include "process.h"
 #include "wires.h"
 
-/* A rank, in a communicator's table of all ranks. It has few bytes, because a job may have very many ranks. */
+/* A rank, in a communicator's table of all ranks. It is kept small because a job may have very many ranks. */
 typedef struct tt_rank_info {
   int32_t index; /* of its heap among those of its node, which share memory; -1: none */
   tt_colors placement;
@@ -40,7 +40,7 @@ typedef struct tt_plain_settings {
   double timeout;     /* in s; 0: env_timeout applies */
   double env_timeout; /* TUTTI_TIMEOUT when the communicator was created; 0: not set */
   bool generic;       /* TUTTI_ENGINE=generic */
-  bool measures; /* measures calls that wisdom does not cover before they first run (measure.c) */
+  bool measures; /* measures plans before a call first runs, unless wisdom covers it (measure.c) */
   bool env_measures;   /* TUTTI_MEASURE of the first rank */
   char name[TT_WORDS]; /* empty: none */
 } tt_plain_settings;

@@ -71,7 +71,7 @@ tutti_status tt_broadcast(tutti_comm *comm, const char *who, int root, void *byt
 
 /* ---- requests (request.c) ---- */
 
-/* Creates a request. It is idle if it is persistent, else started. `ready` checks the arguments `what` and creates it. */
+/* Creates a request, and starts it unless it is persistent. `ready` checks the arguments `what` and creates the request. */
 typedef tutti_status tt_ready_fn(tutti_comm *comm, const char *function, const void *what,
                                  tutti_request **request);
 tutti_status tt_request_make(tutti_comm *comm, const char *function, tt_ready_fn *ready,
@@ -132,7 +132,7 @@ void tt_group_drop(tutti_comm *comm);
 
 /* ---- messages (message.c) ---- */
 
-/* Sends or receives, and waits until the caller, which has checked its memory, may use it again. */
+/* Sends or receives a message, and waits until the caller may use its memory again. The caller has checked that memory. */
 tutti_status tt_message_run(tutti_comm *comm, const char *function, const tt_p2p_message *what);
 /* A tt_ready_fn. `what` points to a tt_p2p_message. */
 tutti_status tt_message_new(tutti_comm *comm, const char *function, const void *what,

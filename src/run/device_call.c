@@ -1,4 +1,4 @@
-/* device_call.c - runs calls with vectors on a device on host memory instead.
+/* device_call.c - runs calls on device vectors by means of host memory.
  *
  * Idea       A checked call is replaced by the same call on staging memory (device/staged.c), in place if the caller's call
  *            is. A plain collective starts while its input is still being copied, and its result is copied back in pieces;
@@ -58,7 +58,8 @@ bool tt_call_on_device(const tt_call *c) {
   return tt_device() && (tt_on_device(c->src, NULL) || tt_on_device(c->dst, NULL));
 }
 
-/* Reserves staging memory. `sum` is the call if it is an allreduce of one vector, which the devices may sum; or NULL. */
+/* Reserves staging memory for a call. `sum` is the call if it is an allreduce of one vector, which the devices may sum;
+ * otherwise it is NULL. */
 static tutti_status stage(tutti_comm *comm, const char *function, int number, const tt_call *sum,
                           const tt_staged_part *parts, size_t n, size_t bytes, char **host,
                           tt_staged **staged) {

@@ -1,4 +1,4 @@
-/* diagnose.c - finds ranks that made another call, or died; straggler.c finds stragglers.
+/* diagnose.c - finds ranks that made a different call, or died; straggler.c finds stragglers.
  *
  * Idea       Every rank records its calls where all ranks can read them. A waiting rank compares records, and checks
  *            whether the peers that it waits for are alive, and how long it has waited.
@@ -78,8 +78,8 @@ static bool differs(tutti_comm *comm, uint64_t seq, tt_record *mine, tt_record *
   return false;
 }
 
-/* Returns true, with the ranks and calls in comm->why, if some rank made another call; always if `certain`. If records
- * must be requested, a later difference may be known before the first. */
+/* Returns true if some rank made a different call, and describes the ranks and their calls in comm->why. If `certain`,
+ * always returns true. If records must be requested, a later difference may be known before the first. */
 static bool find_mismatch(tutti_comm *comm, const tt_operation *o, bool certain) {
   const tt_peer_ops *ops = comm->wire->peer;
   tt_record mine, theirs;

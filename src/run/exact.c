@@ -1,9 +1,9 @@
 /* exact.c - computes a sum of floating point numbers as sums of integers.
  *
- * Idea       The vector is divided into blocks. The first part of a request is a maximum: the range of the bits of each
- *            block, over all ranks. All ranks then know how many words the numbers of a block need (superacc.h). The words
- *            are summed as int64, one window after the other, each with the cheapest plan. Numbers are converted to words
- *            when a window starts, and the sums to numbers when it ends.
+ * Idea       The vector is divided into blocks. The first part of a request computes a maximum over all ranks: the range
+ *            of bits of each block's numbers. All ranks then know how many words the numbers of a block need
+ *            (superacc.h). The words are summed as int64, one window after the other, each with the cheapest plan.
+ *            Numbers are converted to words when a window starts, and the sums to numbers when it ends.
  * Cost       One more short allreduce, and words instead of numbers. Memory: TT_WINDOW windows for a communicator, and 8
  *            bytes per block of 256 numbers for a request.
  * Invariant  A request stays first in the queue until its last part has started, so parts start in the same order on all

@@ -26,7 +26,7 @@ typedef struct tt_recent {
   uint32_t serial;     /* number of this call among all remembered ones */
 } tt_recent;
 
-typedef struct tt_wait_policy { /* of a waiting caller, while nothing moves */
+typedef struct tt_wait_policy { /* state of a waiting caller while nothing moves */
   uint32_t looks;
   uint64_t since, looked; /* us */
   uint32_t sleep;         /* us */
@@ -46,7 +46,7 @@ typedef struct tt_flight {
   int requests;   /* held by the user */
   tt_recent recent[TT_RECENT];
   uint32_t remembered;        /* serial of the newest of them */
-  uint32_t spins;             /* number of polls before the first yield: adapted */
+  uint32_t spins;             /* number of polls before the first yield (adaptive) */
   tt_wait_policy wait_policy; /* for callers that test */
   bool stuck;                 /* nothing can move before a message arrives */
   bool waits;                 /* its caller blocks in a network that supports that */
@@ -108,9 +108,9 @@ enum { TT_SPINS = 4000, TT_SPINS_LEAST = 125 };
 void tt_relax(void); /* a pause while a rank spins: favors the core's other hardware thread */
 /* Makes one pass for a caller that tests. From time to time it also checks the peers. */
 void tt_progress_polled(tutti_comm *comm);
-/* Called when nothing moved, and a stream waits, but no caller. From time to time it checks the peers. */
+/* Called when nothing has moved, and a stream waits but no caller does. From time to time, checks the peers. */
 void tt_watch_peers(tutti_comm *comm);
-/* Called after progress, by whichever thread: restarts the wait's timers. The communicator is held. */
+/* Called after any thread has made progress: restarts the wait's timers. The communicator is held. */
 void tt_wait_anew(tutti_comm *comm, tt_wait_policy *p);
 /* Called once per poll of a rank that frees the communicator and waits until `peer` has received its messages: publishes the
  * wait, warns, and breaks the communicator at the time limit. */

@@ -33,7 +33,7 @@ typedef struct many {
   tutti_request request;
   many_part *parts;
   size_t nparts;
-  size_t begun, left; /* number of parts that have started; of those that have not completed */
+  size_t begun, left; /* parts that have started; parts of these that have not completed */
   buffer *packed;     /* in the order of the parts */
 } many;
 

@@ -244,7 +244,7 @@ static tutti_status choose_and_make_plan(tutti_comm *comm, const tt_call *c, boo
   plan->rival = NULL;
   plan->wisdom = 0;
   plan->seconds = 0;
-  if (tt_call_is_alltoallv(c)) { /* ranks would choose for different sizes */
+  if (tt_call_is_alltoallv(c)) { /* sizes differ between ranks, so choices would, too */
     const tutti_status status = tt_plan_spec_named("direct", &choice.plan);
     return status ? status : tt_plan_make(comm, c, in_place, &choice, plan);
   }

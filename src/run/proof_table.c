@@ -64,7 +64,7 @@ tutti_status tt_proof_ask(tutti_comm *comm, const tt_ask *ask, int slices, tt_pr
   *is = TT_PROVEN;
   if (!word || claimed || !is_proven_elsewhere(word, key))
     status = tt_proven_find(ask, slices, &comm->plans->setting, is);
-  const bool open = !status && *is != TT_PROVEN; /* too large to prove, for every rank */
+  const bool open = !status && *is != TT_PROVEN; /* too large to prove; all ranks find the same */
   /* model: publish:verdict */
   if (claimed)
     atomic_store_explicit(word, open ? 0 : key | (status ? REFUSED : PROVEN), memory_order_release);

@@ -81,12 +81,12 @@ size_t tt_call_bytes(const tutti_comm *comm, const tt_call *call);
 bool tt_call_on_device(const tt_call *call); /* one of its vectors lies on a device */
 /* device_way.c: returns true if a sum by kernels is cheaper, or if that is not known yet. */
 bool tt_kernels_pay(const tutti_comm *comm, const tt_call *call, const tt_plan *plan);
-/* Decides how a call on device vectors runs whose plan takes `seconds` on host vectors. The process has a device. */
+/* Decides whether kernels or the host sum a call whose plan takes `seconds` on host vectors. The process has a device. */
 tutti_status tt_device_way_of(tutti_comm *comm, const tt_call *call, const tt_plan_spec *plan,
                               double seconds, tt_device_way *way);
 /* Called when a run of the request starts: its input is being copied, or has arrived. A device that fails breaks the comm. */
 void tt_device_begin(tutti_request *r);
-/* Ends a run that has this status. Returns the status, or that of the copies if they failed. */
+/* Ends a run that has completed with this status. Returns this status, or that of the copies if they failed. */
 tutti_status tt_device_end(tutti_request *r, tutti_status status);
 
 /* ---- exact sums (exact.c) ---- */

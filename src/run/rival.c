@@ -1,6 +1,6 @@
-/* rival.c - of two plans with the same bits, learns the faster one from the duration of calls.
+/* rival.c - learns which of two plans that give the same bits is faster, from the duration of calls.
  *
- * Idea       Estimates can be wrong by a factor. Therefore, if all ranks share memory, a plan of an allreduce has a
+ * Idea       Estimates can be far off. Therefore, if all ranks share memory, a plan of an allreduce has a
  *            rival: the plan with the best estimate among those that give the same bits. Rank 0 measures the time of
  *            calls with either plan (learn.h), and publishes in a word of its control block which one runs next.
  * Time       The time is measured on rank 0, within the call, because the caller may work between its calls. If ranks share
@@ -28,7 +28,7 @@
 /* Vectors of the first size have at most 2^LEAST bytes. ESTIMATED is a value of `way`: the plan with the better estimate. */
 enum { LEAST = 11, SEEK = 32, RANKS = 64 };
 enum { ESTIMATED = 2 };
-static const double most = 3; /* maximum ratio of its estimate to that of the usual plan */
+static const double most = 3; /* maximum ratio of the rival's estimate to the usual plan's */
 
 /* ---- the word ---- */
 

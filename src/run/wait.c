@@ -1,9 +1,9 @@
 /* wait.c - waiting without wasting cores.
  *
- * Idea       While nothing moves, a waiting rank spins (if every rank has a core and no network is used), then yields, then
- *            sleeps until a peer wakes it. From time to time it checks the ranks that it waits for. Before it sleeps, it
- *            publishes for which rank it waits, in which step of which operation, and since when. Its peers and
- *            `tutti doctor` read this.
+ * Idea       While nothing moves, a waiting rank spins (if every rank has a core and no network is used), then yields,
+ *            then sleeps until a peer wakes it. From time to time it checks the ranks that it waits for. Before it
+ *            sleeps, it publishes the rank, step and operation that it waits for, and the start of the wait, for its
+ *            peers and for `tutti doctor`.
  * Invariant  It never waits forever for a rank that died, aborted or made another call; sleeps are bounded.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
@@ -20,7 +20,7 @@ enum {
       100, /* limit while vectors are copied from a device, which does not wake any rank */
   SLEEP_NET_US = 1000,   /* limit with a network, which also carries the caller's messages */
   LOOK_US = 20000,       /* time of the first check of the peers */
-  LOOK_MOST_US = 100000, /* limit of the pauses between checks, which grow */
+  LOOK_MOST_US = 100000, /* the pauses between checks grow up to this */
   ASK_TURNS = 64         /* number of turns between checks for an interrupt, while awake */
 };
 

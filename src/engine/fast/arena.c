@@ -61,7 +61,7 @@ static bool all_put(tt_operation *o, uint32_t k) {
          tt_pieces_gathered(o, &o->role.from, TT_PUT, o->pieces.cut.first + end);
 }
 
-/* Includes this rank: a sum that was returned to the slot may have arrived since it last checked. */
+/* Checks all ranks, including this one: a sum that was returned to the slot may have arrived since the last check. */
 static bool slot_is_free(tt_operation *o, uint32_t k) {
   return k < o->pieces.done[TT_GOT] + o->pieces.cut.slots &&
          gathered_by_all(o, TT_GOT, tt_slot_free_from(o, k));
@@ -211,8 +211,8 @@ static void look_at(const tt_operation *o, const tt_names *names, together *x) {
   x->most = tt_max(x->most, (tt_comes)names->comes);
 }
 
-/* Called once the flags that this rank awaits are set. Its decisions are the same on all ranks that make them. If no vector
- * goes through an arena, another loop may be cheaper, and pieces are processed in batches. */
+/* Makes the decisions that depend on the awaited flags, once these are set. They are the same on all ranks that make
+ * them. If no vector goes through an arena, another loop may be cheaper, and pieces are processed in batches. */
 static void choose(tt_operation *o) {
   tt_pieces *p = &o->pieces;
   together x = {true, true, true, TT_REACHED, TT_HERE};
@@ -236,8 +236,8 @@ static void choose(tt_operation *o) {
         1, (x.most == TT_HERE ? TOGETHER : tt_device_batch(o)) / o->wire->size.piece);
 }
 
-/* A rank to whose dst its peers can write fetches nothing. The others fetch the sums from dst, if it is exported, or
- * from the arena. */
+/* If peers can write to a rank's dst, that rank fetches nothing. The others fetch the sums from dst, if it is exported,
+ * or from the arena. */
 static void arena_decide_access(tt_operation *o) {
   tt_pieces *p = &o->pieces;
   tt_wire *w = o->wire;
@@ -277,7 +277,7 @@ static bool arena_progress(tt_operation *o) {
       arena_decide_access(o);
       if (p->cost.timed) p->cost.spent -= tt_store_ticks(); /* the wait does not count */
     }
-    if (w->arena_state->over < p->cut.first) return moved; /* earlier operations have priority */
+    if (w->arena_state->over < p->cut.first) return moved; /* earlier operations come first */
     if (p->gets == TT_GETS_ON_DEVICES) return tt_device_sum(o) || moved;
     for (size_t k = 0; p->done[TT_GOT] < p->cut.count && k * w->size.piece < MOST; k++) {
       bool more = arena_traced(o, TT_SUM, try_sum);

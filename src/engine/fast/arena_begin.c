@@ -119,7 +119,8 @@ static tt_route take_route(tt_operation *o, uint64_t name, size_t bytes) {
                                       o->role.from.count > 0);
 }
 
-/* Fills in where this rank's vectors are, for its peers. Rank 0 also learns from calls that do not read its vectors. */
+/* Fills in the names of this rank's vectors, which its peers will read. Rank 0 also learns from calls that do not read
+ * its vectors. */
 static void name_vectors(tt_operation *o, size_t bytes) {
   tt_wire *w = o->wire;
   tt_pieces *p = &o->pieces;

@@ -14,9 +14,9 @@ enum { TT_ARENA_COLLS = 5 }; /* collectives that arena.c runs */
 
 typedef struct tt_arena_state {
   uint64_t begun, over; /* pieces of operations that have started; that have ended, on this rank */
-  size_t slot; /* size of the slots into which the last operation divided the arenas, in bytes */
+  size_t slot;          /* slot size of the last operation, in bytes */
   uint32_t slots;       /* number of these slots */
-  uint64_t slots_from;  /* number of the first piece since then */
+  uint64_t slots_from;  /* number of the first piece with these slots */
   tt_stores stores[TT_STORE_SIZES]; /* how this rank writes what peers read */
   int last_route;                   /* 1 + the route that the last call learned about; 0: none */
   tt_cycles cycles[];               /* on rank 0: one per route */

@@ -149,7 +149,8 @@ static tt_extent own_block(const tt_operation *o, bool one_shot) {
                      tt_partition_at(&blocks, own + 1) * element};
 }
 
-/* In place, one-shot would overwrite data that peers still read. On a shared device, it would read everything repeatedly. */
+/* Returns true if the kernel runs as one-shot. In place, it would overwrite data that peers still read. On a shared
+ * device, it would read everything repeatedly. */
 static bool is_one_shot(const tt_operation *o) {
   bool is = o->pieces.shape == TT_SHAPE_ONE_SHOT;
   for (int r = 0; r < o->wire->ranks; r++) {
@@ -160,7 +161,8 @@ static bool is_one_shot(const tt_operation *o) {
   return is;
 }
 
-/* Sums this rank's block, and waits for the kernel: peers that give up wait for ranks that are inside (wire.h). */
+/* Sums this rank's block, and waits for the kernel, because a peer that gives up waits only for ranks between `enter` and
+ * `leave` (wire.h). */
 static bool sum_block(tt_operation *o, void **to) {
   const bool one_shot = is_one_shot(o);
   const tt_extent block = own_block(o, one_shot);

@@ -69,7 +69,7 @@ uint32_t tt_first_step(const tt_operation *o, bool receives) {
   return 0;
 }
 
-/* Returns the step that receives in this round: first the first receiving step, then every other one. */
+/* Returns the step that receives in this round: the first receiving step, then every other step. */
 static uint32_t step_of(const tt_operation *o) {
   return o->round ? 2 * o->round + 1 : tt_first_step(o, true);
 }
@@ -221,7 +221,7 @@ static void line_sum(tt_operation *o) {
   if (o->call.op == TUTTI_AVG) tt_scale(o->call.type, o->call.dst, o->role.part, o->wire->ranks);
 }
 
-/* The result is one part, or a block from each rank. */
+/* Copies the result, which is one part, or a block from each rank. */
 static void line_copy(tt_operation *o) {
   const size_t element = o->reducer.element;
   const bool blocks = group_of(o)->count > 1, own = rows[o->call.coll].shown == OWN_BLOCK;
@@ -233,7 +233,7 @@ static void line_copy(tt_operation *o) {
   }
 }
 
-/* A root that provides data keeps its own part. */
+/* A root that provides data also copies its own part. */
 static void copy_own(tt_operation *o) {
   const size_t element = o->reducer.element;
   const char *from = (const char *)o->call.src + o->role.at * element;

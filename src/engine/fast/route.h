@@ -27,7 +27,7 @@ enum {
   TT_ROUTE_SIZES = TT_MAPPED_SIZES + TT_PRIVATE_SIZES
 };
 
-/* Rank 0's measurements of vectors of one size. All zero: none yet. */
+/* Rank 0's measurements for vectors of one size. All zero if nothing was measured yet. */
 typedef struct tt_cycles {
   tt_learner learner;
   bool begun;
