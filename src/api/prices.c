@@ -240,7 +240,7 @@ tutti_status tutti_comm_prices(tutti_comm *comm, tutti_coll coll, tutti_type typ
   return status;
 }
 
-/* Returns the problem for a message of *bytes, which is updated. A barrier always has one byte. */
+/* Returns the problem for a vector of *bytes. Sets *bytes to the size that is exchanged, which is 1 for a barrier. */
 static tt_problem of_size(const tutti_prices *p, uint64_t *bytes) {
   tt_problem problem = p->problem;
   if (problem.coll == TUTTI_BARRIER) *bytes = 1;

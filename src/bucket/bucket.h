@@ -42,7 +42,7 @@ struct tutti_buckets {
   tutti_buckets_config config;
   size_t n, bytes; /* number of tensors; size that closes a bucket, in bytes */
   tutti_tensor *tensors;
-  size_t *order;        /* tensors in bucket order; its allocation includes the next five arrays */
+  size_t *order;        /* tensors in bucket order; its allocation includes the other five */
   size_t *members, *of; /* the tensors of all buckets; the bucket of each tensor */
   size_t *seen, nready; /* tensors that are ready in this step, the earliest first */
   bool *ready;

@@ -3,8 +3,7 @@
  * Idea       A call on device vectors runs on host memory instead, which peers access like any other vector, so every
  *            algorithm, type and op supports devices too, with the same bits. The input is copied to the host in
  *            pieces; the first ones are processed while others are in flight. The result is copied back in pieces.
- * Cost       Each byte crosses the device's bus once in each direction. Host memory as large as the vectors is kept for
- *            reuse.
+ * Cost       Each byte crosses the device's bus once per direction. Host memory of the vectors' size is kept for reuse.
  * Invariant  `landed` grows from the start of the input to its end. After `tt_staged_end`, the device's memory is neither
  *            read nor written, unless that function returned false.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -21,18 +20,16 @@ static inline const tutti_device *tt_device(void) {
   return atomic_load_explicit(&tt_process.device, memory_order_acquire);
 }
 
-/* Returns true if this memory lies on a device. If `number` is not NULL, *number is that of the device, or -1 if it
- * cannot be used. */
+/* Returns true if this memory lies on a device. *number (may be NULL) is that device, or -1 if it cannot be used. */
 bool tt_on_device(const void *at, int *number);
 
 /* Host memory and lanes of one communicator, kept for later calls. Not thread-safe. */
 typedef struct tt_stager tt_stager;
 tt_stager *tt_stager_new(tt_wire *wire); /* returns NULL if out of memory */
 void tt_stager_free(tt_stager *s);       /* s may be NULL; call this before the wire is closed */
-/* Where vectors are summed (TUTTI_DEVICE_SUMS). */
+/* Where vectors are summed (TUTTI_DEVICE_SUMS). Here and in the next three functions, s is NULL before the first call. */
 typedef enum tt_sums { TT_SUMS_BY_PRICE, TT_SUMS_BY_HOST, TT_SUMS_BY_KERNELS } tt_sums;
-tt_sums tt_stager_wish(
-    const tt_stager *s); /* s is NULL, here and in the next three, before the first call */
+tt_sums tt_stager_wish(const tt_stager *s);
 /* Whether the device can access the memory of the communicator's other ranks. The first calls find this out. */
 typedef enum tt_reach { TT_REACHES_UNKNOWN, TT_REACHES, TT_REACHES_NOT } tt_reach;
 tt_reach tt_stager_reach(const tt_stager *s);
@@ -40,8 +37,7 @@ int tt_stager_devices(const tt_stager *s); /* number of devices with vectors; 0:
 /* Returns 1 if kernels can compute this sum, -1 if they cannot, 0 if the device was not asked yet. */
 int tt_stager_compiled(const tt_stager *s, tutti_type type, tutti_op op);
 
-/* Returns true if a call of this size needs no pinning, no new lane and no compilation. type is -1 unless it is an
- * allreduce. */
+/* Returns true if such a call needs no pinning, no new lane and no compilation. type is -1 unless it is an allreduce. */
 bool tt_stager_ready(const tt_stager *s, int number, size_t bytes, int type, int op);
 /* Returns the number of streams of this process that wait for calls. */
 int tt_device_holds(void);
@@ -99,8 +95,7 @@ tt_reach tt_staged_reach(const tt_staged *s);
 void tt_staged_reaches(tt_staged *s, bool reaches, int devices);
 /* Sets whether this rank offers its device's kernels, which are used if they can access all vectors. */
 void tt_staged_offers(tt_staged *s, bool kernels);
-/* Returns true if this call may find out whether kernels can access all vectors. No stream may be held during such a
- * call. Only the first calls return true. */
+/* Returns true if this call may find out whether they can. No stream may be held during it. True only for the first calls. */
 bool tt_staged_learns(tt_staged *s);
 /* Returns true if src and dst lie on the device completely, and the device can sum the vectors of n ranks. */
 bool tt_staged_sums(tt_staged *s, tutti_type type, tutti_op op, int n);
@@ -129,8 +124,7 @@ tutti_status tt_staged_refused(const char *what); /* TUTTI_ERR_SYSTEM, with the 
 
 /* Returns the staging memory and its size. */
 const void *tt_staged_memory(const tt_staged *s, size_t *bytes);
-/* Lets the device read another rank's staging memory, which is mapped here at `memory`. Returns false if it cannot, or not
- * now. */
+/* Lets the device read another rank's staging memory, mapped here at `memory`. Returns false if it cannot, or not now. */
 bool tt_staged_reads(tt_staged *s, const void *memory, size_t bytes);
 enum { TT_FETCHES = 8 }; /* maximum number of batches in flight */
 /* Fetches n bytes into the result, starting at byte `at`. */

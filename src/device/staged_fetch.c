@@ -3,7 +3,7 @@
  * Idea       A peer's sums lie in its staging memory, which is also mapped in this process. Once that memory is pinned here,
  *            the device copies from it, and no core has to write the same sums for every rank.
  * Invariant  Nothing is pinned while a stream waits for tutti. Pinned memory stays pinned until the communicator ends; a
- *            peer that replaces its buffer sends the address of the new one.
+ *            peer that replaces its buffer publishes the name of the new one.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 

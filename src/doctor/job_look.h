@@ -67,8 +67,8 @@ typedef struct tt_found {
  * segment nor a wait was found. */
 tutti_status tt_job_find(long pid, tt_found *found);
 
-/* Returns TUTTI_ERR_SYSTEM if the memory does not belong to a job, or to one of another version, and
- * TUTTI_ERR_MEMORY. Call tt_look_free after errors, too. */
+/* Returns TUTTI_ERR_SYSTEM if the memory does not belong to a job of this version, or TUTTI_ERR_MEMORY. Call tt_look_free
+ * after errors, too. */
 tutti_status tt_job_look(int fd, tt_look *look);
 void tt_look_free(tt_look *look);
 /* Returns the call of operation `seq` of a communicator, or NULL if the records do not contain it. */

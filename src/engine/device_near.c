@@ -102,7 +102,7 @@ static const void *shown(const tt_operation *o, int rank, uint32_t round, size_t
   return near->memory->flag_get(near, rank, o->stamp.seq, round, n, hash);
 }
 
-/* Returns true once all ranks of the host have published their data of this round. */
+/* Returns true once all ranks of the host have published their data for this round. */
 static bool all_show(tt_operation *o, uint32_t round, size_t n) {
   const tt_wire *near = o->wire->near.wire;
   for (int r = 0; r < near->ranks; r++) {

@@ -127,8 +127,8 @@ typedef struct tt_loop {
 } tt_loop;
 extern const tt_loop tt_line_loop, tt_arena_loop;
 
-/* Where a rank's vectors are: in host memory; on a device, to be copied in pieces; on a device that could sum
- * if it can access the peers' memory; on a device that can access it. */
+/* Where a rank's vectors are: in host memory; on a device, to be copied in pieces; on a device that could sum if it can
+ * access the peers' memory; on a device that can access it. */
 typedef enum tt_comes { TT_HERE, TT_COMES, TT_OFFERED, TT_REACHED } tt_comes;
 
 /* The data that a rank publishes and reads in a call that a loop runs. */
@@ -288,7 +288,7 @@ tutti_status tt_operation_begin(tt_operation *o, tt_wire *wire, const tt_executi
                                 const tt_call *call, tt_stamp stamp, uint64_t oldest);
 /* Repeats the call of an operation that was started in the same slot, with the same plan. It must have a loop. */
 tutti_status tt_operation_begin_again(tt_operation *o, tt_stamp stamp, uint64_t oldest);
-/* Makes the progress that is possible now. Returns true if anything moved. At the end, finished == slices, or status is
+/* Moves everything that can be moved now. Returns true if anything moved. At the end, finished == slices, or status is
  * set. */
 bool tt_operation_progress(tt_operation *o);
 bool tt_operation_is_over(const tt_operation *o); /* the result is in the caller's buffer */

@@ -45,7 +45,7 @@ void tt_p2p_post(tt_p2p *p2p, tt_p2p_message *message);
 bool tt_p2p_withdraw(tt_p2p *p2p, tt_p2p_message *message);
 /* Returns true if only this rank itself could complete the message, and has not posted the matching send or receive. */
 bool tt_p2p_is_alone(const tt_p2p *p2p, const tt_p2p_message *message);
-/* Makes the progress that is possible now, and returns the list of finished messages. On failure, *status is
+/* Moves everything that can be moved now, and returns the list of finished messages. On failure, *status is
  * TUTTI_ERR_MISMATCH or another error, with the message in tutti_error. */
 tt_p2p_message *tt_p2p_progress(tt_p2p *p2p, bool *moved, tutti_status *status);
 /* Removes all unfinished messages and returns them as a list. */

@@ -151,7 +151,7 @@ static tutti_status run_as_request(tutti_comm *comm, const char *function, const
   return status;
 }
 
-/* Runs a call that equals no recent one, and remembers it in *r. */
+/* Runs a call that differs from all recent ones, and remembers it in *r. */
 static tutti_status run_new(tutti_comm *comm, const char *function, const tt_call *call,
                             tt_check_fn *check, tt_recent *r) {
   bool in_place;

@@ -79,7 +79,7 @@ tutti_status tt_request_make(tutti_comm *comm, const char *function, tt_ready_fn
 /* For a tt_ready_fn: creates the request of a checked call. */
 tutti_status tt_collective_new(tutti_comm *comm, const char *function, const tt_call *call,
                                bool in_place, tutti_request **request);
-/* Waits until a started request completes, frees it and returns its status, like tt_request_finish. The comm is not entered. */
+/* Like tt_request_finish for a started request, but also frees the request. The comm is not entered. */
 tutti_status tt_request_end(tutti_request **request);
 
 /* ---- vectors on a device (device_call.c) ---- */
@@ -123,7 +123,7 @@ tutti_status tt_group_keep_call(tutti_comm *comm, const char *function, const tt
 /* Keeps the message that `ready` creates from `what`. */
 tutti_status tt_group_keep(tutti_comm *comm, const char *function, tt_ready_fn *ready,
                            const void *what);
-/* Closes the group, and starts all kept calls as one request, or returns NULL if no call was kept. `ready` checks a
+/* Closes the group, and starts all kept calls as one request, or sets *request to NULL if no call was kept. `ready` checks a
  * tt_list, and creates its request. */
 tutti_status tt_group_end(tutti_comm *comm, const char *function, tt_ready_fn *ready,
                           tutti_request **request);

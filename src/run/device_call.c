@@ -171,7 +171,8 @@ tutti_status tt_device_list(tutti_comm *comm, const char *function, const tt_lis
 
 /* ---- a run ---- */
 
-/* Returns true if the input may arrive in pieces. Scaled vectors may not: they are multiplied when the operation starts. */
+/* Returns true if the input may arrive in pieces. This excludes scaled vectors, which are multiplied when the operation
+ * starts. */
 static bool comes_in_pieces(const tutti_request *r) {
   const tt_user_op *user = tt_op_user(r->call.op);
   return r->ops == &tt_collective_ops && !(user && !user->fn);

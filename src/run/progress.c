@@ -234,7 +234,7 @@ void tt_comm_list(tutti_comm *comm, bool on) {
 enum { AT_ONCE = 64 }; /* maximum number of communicators in one pass */
 
 /* Holds the first communicator of the list, at or after index i, that this thread may drive. Returns NULL if it finds
- * none, or if another thread holds the list. *next is the start index of the next call. Only one communicator is held at
+ * none, or if another thread holds the list. *next is the start index for the next call. Only one communicator is held at
  * a time, so the owners of the others never wait for this thread. */
 static tutti_comm *hold_listed(const tutti_comm *mine, int i, int *next) {
   tutti_comm *taken = NULL;

@@ -16,7 +16,7 @@
 enum { PROVES = 1, PROVEN = 2, REFUSED = 3, STATE = 3, PLACES = 4 };
 static const double max_wait_s = 1;
 
-/* Finds the word of a key, claimed by this rank (*claimed) or another. Returns NULL if the table is full there. */
+/* Finds the word of a key, claimed by this rank (*claimed) or by another. Returns NULL if the table is full there. */
 static atomic_ullong *find_word(atomic_ullong *words, uint64_t key, bool *claimed) {
   for (int i = 0; i < PLACES; i++) {
     atomic_ullong *word = &words[(key / 4 + (uint64_t)i) % TT_PROOFS];

@@ -15,7 +15,7 @@ enum {
   YIELD_US = 500,        /* duration of yielding */
   YIELD_NET_US = 50,     /* the same, over a network that can wake it */
   SLEEP_US = 1000,       /* limit of the first sleep */
-  SLEEP_MOST_US = 32000, /* each sleep is twice as long, up to this */
+  SLEEP_MOST_US = 32000, /* each sleep is twice as long as the last, up to this */
   SLEEP_DEVICE_US =
       100, /* limit while vectors are copied from a device, which does not wake any rank */
   SLEEP_NET_US = 1000,   /* limit with a network, which also carries the caller's messages */

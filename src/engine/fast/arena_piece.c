@@ -205,7 +205,7 @@ static bool copy_parts(tt_operation *o, uint32_t k) {
   return true;
 }
 
-/* A rank that reads nothing has nothing to do. */
+/* If this rank needs no data, there is nothing to do. */
 static bool take_piece(tt_operation *o, uint32_t k) {
   if (!tt_coll_reduces(o->call.coll)) return copy_parts(o, k);
   return o->role.from.count == 0 || tt_sum_part(o, k, tt_piece_part(o, k, o->wire->rank));

@@ -144,7 +144,7 @@ void tt_device_name_staging(const tt_operation *o, tt_names *names);
 size_t tt_device_batch(const tt_operation *o);
 /* Returns true if this rank's device can read the memory where all peers publish their sums. */
 bool tt_device_fetches(tt_operation *o);
-/* Lets the device fetch the next pieces that are summed, and publishes those that it has fetched. */
+/* Lets the device fetch the next pieces whose sums are ready, and publishes those that it has fetched. */
 bool tt_device_fetch(tt_operation *o);
 /* If requested, finds out whether this rank's device can access the peers' vectors. Returns true once that is known. */
 bool tt_device_learn(tt_operation *o, bool *moved);
