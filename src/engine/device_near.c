@@ -197,7 +197,7 @@ static bool all_mapped(tt_operation *o) {
 
 /* ---- the sums ---- */
 
-/* Returns the number of bytes of a slice that this rank sums; they start at byte *at of the vector. */
+/* Returns the size of this rank's block of a slice, in bytes. *at is the block's offset in the vector, in bytes. */
 static size_t own_block(const tt_operation *o, int slice, size_t *at) {
   const tt_sched *s = o->program->sched;
   const tt_span *dst = &s->steps[REDUCED].dst;

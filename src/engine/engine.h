@@ -62,9 +62,9 @@ typedef struct tt_program {
   bool alike; /* every rank has the same steps; set only if messages are paced */
   uint32_t ntransfers, npairs;
   tt_transfer *transfers;   /* sorted by step, then by entry */
-  uint32_t *at;             /* per step, + 1: offsets into transfers */
-  uint32_t *next_at, *next; /* per step, + 1: the steps that wait for it */
-  uint32_t *waits;          /* per step: how many steps it waits for */
+  uint32_t *at;             /* offset of each step's transfers, and the end */
+  uint32_t *next_at, *next; /* offsets into `next`, per step; the steps that wait for it */
+  uint32_t *waits;          /* number of steps that each step waits for */
 } tt_program;
 
 /* Creates a program in one piece of memory, for free(). It refers to `sched` and `order`, which must outlive it. `shape` is
@@ -177,7 +177,7 @@ typedef enum tt_shows { TT_SHOWS_NOTHING, TT_SHOWS_IN_ARENA, TT_SHOWS_IN_VECTORS
 
 /* The measured times of a call. */
 typedef struct tt_call_cost {
-  struct tt_cycles *timed; /* rank 0 measures the time of this call for these; or NULL */
+  struct tt_cycles *timed; /* where rank 0 records the time of this call; or NULL */
   uint64_t spent;          /* ticks so far, without the wait for other ranks */
   tt_stores *stores;       /* estimates for vectors of this size that go through arenas */
   uint32_t counted;        /* number of pieces of earlier such vectors */

@@ -81,7 +81,7 @@ struct tutti_comm {
   tutti_status broken; /* if it is an error, every call fails with it, and with `why` */
   char why[TT_WHY];
   atomic_int busy;    /* its holder: tt_hold */
-  atomic_bool listed; /* in flight, so other threads may drive it */
+  atomic_bool listed; /* it has operations in flight, so other threads may drive it */
 };
 
 /* ---- properties ---- */

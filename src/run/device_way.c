@@ -69,7 +69,7 @@ static tutti_status fits(tutti_comm *comm, const tt_call *call, const tt_plan_sp
   return status;
 }
 
-/* Returns the reason why the host must sum the call, whatever the estimates, or NULL. */
+/* Returns the reason why the host must sum the call regardless of the estimates, or NULL. */
 static const char *refusal(const tutti_comm *comm, const tt_call *call, bool fits) {
   const tt_wire *among =
       comm->wire->near.wire ? comm->wire->near.wire : comm->wire; /* ranks that kernels serve */

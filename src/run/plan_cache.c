@@ -201,7 +201,7 @@ tutti_status tt_plan_make(tutti_comm *comm, const tt_call *c, bool in_place,
   const uint64_t bytes = tt_problem_of(comm, c).bytes;
   const tt_aggregated *way = choice->way ? &comm->plans->aggregated[choice->way - 1] : NULL;
   const int *order = way ? way->order : order_for(comm, c);
-  /* if numbers are multiplied first, the products are in another buffer than the sum */
+  /* if numbers are multiplied first, the products are not in the buffer of the sum */
   const bool apart = tt_coll_reduces(c->coll) && tt_op_factor(c->op) != 1;
   tt_ask ask = {.plan = choice->plan,
                 .coll = c->coll,
