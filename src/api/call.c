@@ -1,5 +1,5 @@
-/* call.c - checks the arguments of a call; every refusal is a sentence. And tutti_reduce_local, a
- * reduction without other ranks, by the loops that all collectives use.
+/* call.c - checks the arguments of a call; each error message is a full sentence. Also tutti_reduce_local, which
+ * reduces vectors without other ranks, with the same loops as the collectives.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "call.h"
 
@@ -10,7 +10,7 @@
 typedef struct extent {
   uintptr_t at;
   size_t bytes;
-  uintptr_t base; /* where the whole vector would begin */
+  uintptr_t base; /* start of the whole vector */
 } extent;
 
 static bool extents_overlap(extent a, extent b) {
@@ -51,7 +51,7 @@ static tutti_status check_buffer(const char *function, const char *name, extent 
   return TUTTI_OK;
 }
 
-/* In elements: the whole vector, this rank's block, and the blocks before it. */
+/* Sizes in elements: the whole vector, this rank's block, and the blocks before it. */
 typedef struct vector {
   size_t all, own, before;
 } vector;
@@ -80,7 +80,7 @@ tutti_status tt_host_check(const char *function, const char *name, const void *a
                  function, name, number);
 }
 
-/* Only ranks with data have counts. */
+/* Only ranks that contribute data have counts. */
 static tutti_status measure_varied(const tt_sched *like, const char *function, const char *name,
                                    const size_t *counts, size_t most, vector *v) {
   if (!counts) return tt_fail(TUTTI_ERR_ARG, "%s: %s is NULL", function, name);
@@ -98,7 +98,7 @@ static tutti_status measure_varied(const tt_sched *like, const char *function, c
   return TUTTI_OK;
 }
 
-/* The sizes of an all-to-all whose src and dst have separate counts. */
+/* Computes the sizes of the vectors of an all-to-all with separate counts for src and dst. */
 static tutti_status measure_alltoallv(const tt_sched *like, const char *function, const tt_call *c,
                                       size_t most, vector *src, vector *dst) {
   const int rank = like->rank;
@@ -135,7 +135,7 @@ static tutti_status call_vector_size(const tt_sched *like, const char *function,
   return TUTTI_OK;
 }
 
-/* Blocks lo..hi-1 of the vector; the first of them starts at `at`. */
+/* Returns the extent of blocks lo..hi-1 of the vector; the first of these blocks starts at `at`. */
 static extent extent_of(const vector *v, const void *at, uint32_t lo, uint32_t hi, uint32_t blocks,
                         size_t element) {
   extent e = {(uintptr_t)at, 0, (uintptr_t)at};

@@ -1,7 +1,7 @@
-/* calls.c - the forms of a collective whose arguments are one struct (tutti_call.h).
+/* calls.c - collectives whose arguments are passed in one struct (tutti_call.h).
  *
- * Idea       A tutti_call becomes the tt_call of the function with the collective's name, or a list. Unused
- *            fields are zero, because ranks compare their arguments.
+ * Idea       A tutti_call is translated into the tt_call of the function with the collective's name, or into a
+ *            list. Unused fields are zero, because ranks compare their arguments.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "call.h"
 #include "measure.h"
@@ -9,7 +9,7 @@
 typedef struct asked {
   tt_call call;
   tt_list list;
-  bool many; /* the list, not the call */
+  bool many; /* use `list` instead of `call` */
   tt_code_wish wish;
   tt_override override;
   bool persists;
@@ -61,7 +61,7 @@ static tutti_status read_call(tutti_comm *comm, const char *function, const tutt
   return TUTTI_OK;
 }
 
-/* A persistent call may be measured first. */
+/* A persistent call may be measured before its request is created. */
 static tutti_status make(tutti_comm *comm, const char *function, const void *what,
                          tutti_request **request) {
   const asked *a = what;

@@ -1,5 +1,5 @@
-/* codes.c - the code of a call, and the numbers that a coded message contains, without sending it
- * (code.h).
+/* codes.c - parses the code of a call, and computes the numbers that a coded message contains without sending
+ * it (code.h).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
@@ -14,7 +14,8 @@ tutti_status tt_call_code(const char *function, const char *text, tt_code_wish *
   return status;
 }
 
-/* Codes frame after frame, as a message does, and immediately decodes each. */
+/* Encodes the vector frame by frame, as a message does, and decodes each frame immediately. Returns the size of all
+ * frames, in bytes. */
 static size_t code_and_decode(tt_code code, tutti_type type, const char *src, char *dst,
                               size_t bytes) {
   char frame[TT_FRAME];

@@ -1,9 +1,8 @@
-/* collectives.c - the public collectives: blocking and nonblocking calls. Other forms take a tutti_call (calls.c).
+/* collectives.c - the public collectives, blocking and nonblocking. The other forms take a tutti_call (calls.c).
  *
- * Idea       Collectives differ only in their parameters, so each is two lists: the parameters, and
- *            the tt_call that follows from them. A call is checked and gets a plan, then runs
- *            immediately or becomes a request. A blocking call that equals the previous call needs neither
- *            check nor plan.
+ * Idea       Collectives differ only in their parameters, so each is defined by two lists: the parameters, and the
+ *            fields of the tt_call built from them. A call is checked and gets a plan. Then it runs immediately
+ *            or becomes a request. A blocking call that equals the previous call needs no check and no plan.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "call.h"
 

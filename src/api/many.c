@@ -1,15 +1,15 @@
-/* many.c - checks the arguments of a list of buffers that are summed as one operation (tutti_call.h).
+/* many.c - checks the arguments of a list of buffers that are summed in one operation (tutti_call.h).
  *
- * Overlaps   each pair must be valid by itself, and a buffer that one pair writes must not be
- *            read or written by another. If the lists are in memory order, which is usual, one pass
- *            over both checks this; otherwise they are sorted first.
+ * Overlaps   Each pair must be valid by itself, and a buffer that one pair writes must not overlap a buffer that
+ *            another pair reads or writes. If the lists are in memory order, which is usual, one pass over both
+ *            checks this; otherwise they are sorted first.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "call.h"
 
-/* ---- can this list of buffers be summed in one operation? ---- */
+/* ---- checking a list of buffers ---- */
 
 typedef struct extent {
   uintptr_t from, to;
@@ -28,7 +28,7 @@ static void sort(extent *list, size_t n) {
     }
 }
 
-/* Does an extent that is written overlap one that is read, or another that is written? */
+/* Returns true if an extent that is written overlaps one that is read or another one that is written. */
 static bool any_extents_overlap(const extent *read, size_t nread, const extent *written,
                                 size_t nwritten) {
   size_t r = 0;
@@ -72,14 +72,14 @@ static tt_call call_of_buffer(const tt_list *list, size_t i) {
                    .op = list->op};
 }
 
-/* A fast check; a buffer that fails gets the full check, which yields the message. */
+/* A fast check. A buffer that fails it gets the full check, which produces the error message. */
 static bool passes_quick_check(uintptr_t src, uintptr_t dst, size_t bytes, size_t align) {
   const uintptr_t gap = src < dst ? dst - src : src - dst;
   return src && dst && (src | dst) % align == 0 && (gap == 0 || gap >= bytes) &&
          src + bytes >= src && dst + bytes >= dst;
 }
 
-enum { BUFFER_BYTES = 512 }; /* more than a request needs for a buffer */
+enum { BUFFER_BYTES = 512 }; /* more bytes than a request needs per buffer */
 
 static tutti_status check_list(const tutti_comm *comm, const char *function, const tt_list *list) {
   const tt_call nothing = call_of_buffer(list, list->n);
@@ -122,7 +122,7 @@ tutti_status tt_list_make(tutti_comm *comm, const char *function, const void *li
   return status ? status : tt_list_new(comm, function, list, whole);
 }
 
-/* ---- groups, whose allreduces become lists ---- */
+/* ---- groups: their allreduces become lists ---- */
 
 tutti_status tutti_group_begin(tutti_comm *comm) {
   return tt_group_begin(comm, "tutti_group_begin");

@@ -1,10 +1,10 @@
-/* messages.c - tutti_send and tutti_recv: between two ranks, apart from the collectives.
+/* messages.c - tutti_send and tutti_recv: messages between two ranks, independent of the collectives.
  *
- * Idea       each is a message in three forms: blocking, started and persistent (run/message.c).
+ * Idea       Both functions have three forms: blocking, nonblocking and persistent (run/message.c).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "call.h"
 
-/* Checks the vector; a NULL communicator is reported first, by the call itself. */
+/* Checks the vector, unless the communicator is NULL: the call itself reports that error. */
 static tutti_status check_vector(tutti_comm *comm, const char *function, const tt_p2p_message *m) {
   if (!comm) return TUTTI_OK;
   return tt_host_check(function, m->sends ? "src" : "dst", m->at, m->count, m->type);

@@ -1,5 +1,5 @@
-/* prices.c - explanations for people: the plan of a call, its predicted time, and the plans that
- * were measured to be faster, for any machine or for a communicator.
+/* prices.c - explains plans to people: the plan of a call, its predicted time, and plans that were measured to
+ * be faster, for any machine or for a communicator.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,12 +15,12 @@
 
 struct tutti_prices {
   tt_chooser *chooser;
-  tt_chooser *coded;  /* of messages that are compressed; NULL: no compression */
-  int *position;      /* with helpers that the levels do not hold: of each rank; NULL: no helpers */
-  int *host;          /* of each place, where the links of hosts differ; NULL: as the levels say */
+  tt_chooser *coded; /* chooser for compressed messages; NULL: no compression */
+  int *position;     /* positions of the ranks if the levels omit the helpers; NULL: no helpers */
+  int *host; /* host at each position if the links of hosts differ; NULL: as in the levels */
   bool borrowed;      /* the chooser belongs to a communicator */
-  tt_problem problem; /* without its bytes */
-  int exact;          /* 1 + the type of numbers that are summed exactly; 0: not exact */
+  tt_problem problem; /* `bytes` is not set */
+  int exact;          /* 1 + the type of the numbers that are summed exactly; 0: not exact */
   tt_override override;
 };
 
@@ -63,18 +63,18 @@ static tutti_status only_these(const tutti_question *q, tt_setting *setting) {
   return status || !setting->only->n ? status : tt_algo_known(setting->only, q->ranks);
 }
 
-/* In one plan that was asked for, some ranks may only help: aggregate(data=7). */
+/* If the question names one plan, some ranks may contribute no data, as in aggregate(data=7). */
 static tutti_status helpers_of(const tutti_question *q, tt_setting *setting) {
   const tt_ask ask = {.plan = setting->only, .coll = q->coll, .ranks = q->ranks, .root = q->root};
   tt_sched *s;
   const tutti_status status = tt_algo_build(&ask, &s);
-  if (status) return status == TUTTI_ERR_MEMORY ? status : TUTTI_OK; /* its price is the reason */
+  if (status) return status == TUTTI_ERR_MEMORY ? status : TUTTI_OK; /* the estimate says why */
   if (s->data < q->ranks) setting->data = s->data;
   tt_sched_free(s);
   return TUTTI_OK;
 }
 
-/* Levels may be those of the ranks with data. */
+/* The levels in the question may include only the ranks with data. */
 static tutti_status put_helpers_beside(const tutti_question *q, tt_setting *setting,
                                        int **position) {
   tt_tree tree;
@@ -88,8 +88,8 @@ static tutti_status put_helpers_beside(const tutti_question *q, tt_setting *sett
   return tt_helpers_beside(setting->data_levels, q->ranks, setting->levels, *position);
 }
 
-/* Which levels share memory: all of them, those inside nodes, or none. Ranks of one machine share it
- * even if the question does not say so. */
+/* Determines which levels share memory: all of them, those within nodes, or none. The ranks of one machine
+ * share memory even if the question does not say so. */
 static tutti_status place_in_levels(const tutti_question *q, tt_setting *setting) {
   tt_tree tree;
   snprintf(setting->levels, sizeof setting->levels, "%s", q->topo);
@@ -111,7 +111,7 @@ static tutti_status place_in_levels(const tutti_question *q, tt_setting *setting
   return TUTTI_OK;
 }
 
-/* Sets the ranks per core, and the figures that the question implies. */
+/* Sets the ranks per core and the model parameters that the question implies. */
 static tutti_status place_ranks(const tutti_question *q, tt_setting *setting) {
   setting->ranks_per_core = q->crowd;
   if (q->crowd == TUTTI_CROWD_HERE) setting->ranks_per_core = tt_here_ranks_per_core(q->ranks);
@@ -125,8 +125,8 @@ static tutti_status place_ranks(const tutti_question *q, tt_setting *setting) {
   return status;
 }
 
-/* Where the figures have single hosts: slow ones come last, if the call can be planned for places, as in a
- * communicator. The root moves to its place. */
+/* If the profile has parameters of single hosts, and the call can be planned by position, slow hosts are placed last,
+ * as in a communicator. The root moves to its new position. */
 static tutti_status place_asked_hosts(const tutti_question *q, tt_setting *setting,
                                       tutti_prices *p) {
   const size_t P = (size_t)q->ranks;
@@ -135,7 +135,7 @@ static tutti_status place_asked_hosts(const tutti_question *q, tt_setting *setti
   const bool places = tt_goes_by_places(q->coll, p->problem.needs) && !setting->data;
   if (!setting->profile.hosts || setting->ranks_per_core > 0 || !places) return TUTTI_OK;
   tutti_status status = *setting->levels ? tt_tree_parse(setting->levels, &tree) : TUTTI_OK;
-  if (status || (*setting->levels && tree.ranks != q->ranks)) return status; /* said later */
+  if (status || (*setting->levels && tree.ranks != q->ranks)) return status; /* reported later */
   tt_cost_net(&setting->profile, q->ranks, *setting->levels ? &tree : NULL, &model);
   uint32_t *domain = tt_cost_domains(&model);
   int *number = malloc(P * sizeof *number), *order = malloc(P * sizeof *order);
@@ -158,7 +158,7 @@ static tutti_status place_asked_hosts(const tutti_question *q, tt_setting *setti
   return status;
 }
 
-/* A second chooser, whose plans have coded messages, if such a call may have them. */
+/* Creates a second chooser, for plans with coded messages, if the call may use them. */
 static tutti_status make_coded(const tutti_question *q, tt_setting *setting, tt_chooser **coded) {
   tt_code_wish wish;
   tutti_status status = tt_code_parse("tutti_prices_make", q->compression, &wish);
@@ -180,7 +180,7 @@ tutti_status tutti_prices_make(const tutti_question *q, tutti_prices **prices) {
   tt_setting setting = {.ranks = q->ranks, .flight = TT_FLIGHT, .verify = tt_proof_setting()};
   status = place_ranks(q, &setting);
   tt_call call = {.coll = q->coll, .type = q->type, .op = q->op};
-  tt_call_check_kind("tutti_prices_make", &call); /* sets what a barrier exchanges */
+  tt_call_check_kind("tutti_prices_make", &call); /* sets the size and type of a barrier */
   p->problem = (tt_problem){.coll = q->coll,
                             .root = q->root,
                             .needs = tt_needs_of(q->contract, q->coll, call.type, call.op)};
@@ -240,7 +240,7 @@ tutti_status tutti_comm_prices(tutti_comm *comm, tutti_coll coll, tutti_type typ
   return status;
 }
 
-/* The problem for a size; a barrier's is always one byte. */
+/* Returns the problem for a vector of *bytes. Sets *bytes to the size that is exchanged, which is 1 for a barrier. */
 static tt_problem of_size(const tutti_prices *p, uint64_t *bytes) {
   tt_problem problem = p->problem;
   if (problem.coll == TUTTI_BARRIER) *bytes = 1;
@@ -251,7 +251,7 @@ static tt_problem of_size(const tutti_prices *p, uint64_t *bytes) {
   return problem;
 }
 
-/* The chooser whose choice runs: with codes, if that is cheaper, or else without. */
+/* Returns the chooser whose plan would run: the one with codes if its plan is cheaper, otherwise the one without. */
 static tt_chooser *cheaper_chooser(const tutti_prices *p, const tt_problem *problem) {
   tt_choice with, without;
   if (!p->coded || tt_choose(p->coded, problem, &p->override, &with) ||
@@ -262,7 +262,7 @@ static tt_chooser *cheaper_chooser(const tutti_prices *p, const tt_problem *prob
   return tt_coding_pays(p->coded, a, b) ? p->coded : p->chooser;
 }
 
-/* Adds the breakdown of the quote's time. */
+/* Adds the breakdown of the predicted time to the quote. */
 static tutti_status add_detail(tt_chooser *c, const tt_plan_spec *plan, tutti_offer *quote,
                                const tt_problem *problem) {
   const tt_cost_model *model = tt_chooser_model(c);
@@ -376,7 +376,7 @@ tutti_status tutti_comm_price(tutti_comm *comm, tutti_coll coll, size_t count, t
   return status;
 }
 
-/* ---- what runs, and what would be faster ---- */
+/* ---- the plan that runs, and faster plans ---- */
 
 tutti_status tutti_comm_plan(tutti_comm *comm, tutti_coll coll, size_t count, tutti_type type,
                              tutti_op op, char *name, size_t size) {

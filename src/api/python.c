@@ -1,10 +1,9 @@
-/* python.c - Python callbacks that lose no exception.
+/* python.c - calls Python callbacks without losing exceptions.
  *
- * Idea       Python runs a signal handler, which may raise, at the first instruction of the next
- *            Python function. In a callback that is before any `try`, so ctypes prints the
- *            exception and drops it. So C calls the function, and keeps the exception. Only
- *            Python calls this code, so Python's functions are in the process: they are looked up
- *            by name, and nothing is linked.
+ * Idea       Python runs a signal handler, which may raise, at the first instruction of the next Python function. In
+ *            a callback, that is before any `try`, so ctypes prints the exception and drops it. Therefore the
+ *            function is called from C, which keeps the exception. Only Python calls this code, so Python's
+ *            functions exist in the process. They are looked up by name, and nothing is linked.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <dlfcn.h>
 #include <sys/syscall.h>
@@ -27,7 +26,7 @@ typedef struct python {
   void *none;
 } python;
 
-/* How many symbols: two are enough to call a function. */
+/* Number of symbols to load; the first two are enough to call a function. */
 enum { TO_CALL = 2, ALL = 12 };
 
 static bool load_python_symbols(python *p, size_t n) {
@@ -49,7 +48,7 @@ static bool load_python_symbols(python *p, size_t n) {
   return true;
 }
 
-/* Takes the exception now raised, with its traceback, and clears it. */
+/* Returns the current exception, with its traceback, and clears it. */
 static void *take_exception(const python *p) {
   void *type = NULL, *value = NULL, *trace = NULL;
   p->fetch(&type, &value, &trace);

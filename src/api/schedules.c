@@ -1,4 +1,4 @@
-/* schedules.c - schedules for people: as text, proven, or drawn.
+/* schedules.c - prints, proves and draws schedules.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>

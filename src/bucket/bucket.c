@@ -1,13 +1,11 @@
-/* bucket.c - tensors become ready in any order and are summed in a fixed one.
+/* bucket.c - tensors become ready in any order and are summed in a fixed order.
  *
- * Idea       a bucket starts when its tensors are ready and all earlier buckets have started. The
- *            order of starts is therefore the same on all ranks, as a communicator demands, and needs
- *            no messages.
- * Halves     a bucket sent as bf16 starts a second operation once its pieces are summed. When
- *            that can start differs between ranks, so second operations have a separate
- *            communicator, and thus a separate order.
- * Invariant  before a rank waits for a bucket it has started the second halves of all earlier
- *            ones, so ranks never wait for each other in a circle.
+ * Idea       A bucket starts when its tensors are ready and all earlier buckets have started. All ranks therefore start
+ *            the buckets in the same order, as a communicator requires, without exchanging messages.
+ * Halves     A bucket sent as bf16 starts a second operation once its pieces are summed. Ranks reach this point at
+ *            different times, so second operations use a separate communicator, and thus a separate order.
+ * Invariant  Before a rank waits for a bucket, it has started the second halves of all earlier ones, so ranks never
+ *            wait for each other in a circle.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "bucket.h"
 
@@ -29,7 +27,7 @@ static tutti_status enter_at(const tutti_buckets *b, const char *function, size_
                  b->n);
 }
 
-/* Records a failure: it is permanent, except for TUTTI_ERR_INTERRUPTED. */
+/* Records a failure. Every failure is permanent, except for TUTTI_ERR_INTERRUPTED. */
 static tutti_status fail_buckets(tutti_buckets *b, tutti_status status) {
   if (status && status != TUTTI_ERR_INTERRUPTED && !b->failed) {
     b->failed = status;
@@ -52,7 +50,7 @@ static tutti_status start_what_is_ready(tutti_buckets *b) {
   return status;
 }
 
-/* The exchange of pieces has completed. */
+/* Called when the exchange of pieces has completed. */
 static tutti_status second_half(tutti_buckets *b, tt_bucket *k) {
   tt_half_sum(b, k);
   k->state = TT_SECOND;
@@ -65,14 +63,14 @@ static void summed(tutti_buckets *b, tt_bucket *k) {
   k->state = TT_SUMMED;
 }
 
-/* waits: until it has completed; else *done says whether it has. */
+/* If `waits`, waits until the request has completed. Otherwise tests it, and sets *done if it has completed. */
 static tutti_status complete(tutti_request **request, bool waits, int *done) {
   *done = 1;
   return waits ? tutti_request_wait(request) : tutti_request_test(request, done);
 }
 
-/* Starts the second halves that are next in order, and completes bucket `at` if it has started.
- * waits: for bucket `at`, which has started; else one pass, without blocking. */
+/* Starts the second halves that are next in order, and completes bucket `at` if it has started. If `waits`, waits
+ * for bucket `at`, which must have started; otherwise makes one pass without blocking. */
 static tutti_status advance(tutti_buckets *b, size_t at, bool waits) {
   tutti_status status = TUTTI_OK;
   int done = 1;
@@ -108,12 +106,12 @@ tutti_status tutti_bucket_ready(tutti_buckets *b, size_t i) {
   b->buckets[b->of[i]].left--;
   const size_t before = b->started;
   status = start_what_is_ready(b);
-  /* A start drives all operations, but second halves are started here. */
+  /* Starting a request drives all operations in flight, but second halves are started here. */
   if (!status && (b->results || b->started == before)) status = advance(b, b->nbuckets, false);
   return fail_buckets(b, status);
 }
 
-/* Names the first bucket that has not started, and its first tensor that is not ready. */
+/* Reports the first bucket that has not started, and its first tensor that is not ready. */
 static tutti_status never(const tutti_buckets *b, const char *function) {
   const tt_bucket *k = &b->buckets[b->started];
   size_t m = 0;

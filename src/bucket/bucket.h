@@ -1,6 +1,6 @@
-/* bucket.h - inside the API: tensors in buckets (bucket.c), how tensors are divided among buckets
- * (bucket_create.c), their memory (bucket_memory.c), buckets sent as bf16 (bucket_half.c), and those with
- * coded messages (bucket_coded.c).
+/* bucket.h - internal to the API: tensors in buckets (bucket.c), the division of tensors among buckets
+ * (bucket_create.c), their memory (bucket_memory.c), buckets sent as bf16 (bucket_half.c), and buckets with coded
+ * messages (bucket_coded.c).
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_BUCKET_H
 #define TT_BUCKET_H
@@ -12,26 +12,26 @@ typedef enum tt_bucket_state { TT_WAITING, TT_FIRST, TT_SECOND, TT_SUMMED } tt_b
 
 /* The extra state of a float bucket that is sent as bf16. */
 typedef struct tt_half {
-  size_t piece;       /* elements that one rank sums; the last piece may be padded */
-  uint16_t *out, *in; /* one piece per rank; out: sent, then all results; in: received */
-  float *owed;        /* rounding error of the results in this rank's piece */
+  size_t piece;       /* number of elements that one rank sums; the last piece may be padded */
+  uint16_t *out, *in; /* a piece per rank; out: to send, later all results; in: received data */
+  float *owed;        /* rounding errors of the results in this rank's piece */
 } tt_half;
 
-/* The extra state of a float bucket whose messages may be coded with an error. */
+/* The extra state of a float bucket whose messages may use a lossy code. */
 typedef struct tt_lighter {
-  float *vector; /* the tensors side by side: their own memory, or `copy` */
-  float *copy;   /* or NULL */
-  float *owed;   /* rounding error of each number, here; NULL: the bucket has no such state */
+  float *vector; /* the tensors in contiguous memory: their own memory, or `copy` */
+  float *copy;   /* may be NULL */
+  float *owed; /* rounding error of each number on this rank; NULL: the bucket has no such state */
 } tt_lighter;
 
 typedef struct tt_bucket {
   tutti_type type;
-  size_t n, elements;    /* tensors; their elements, in total */
+  size_t n, elements;    /* number of tensors, and of all their elements */
   const size_t *members; /* indices of its tensors, in bucket order */
   size_t left;           /* tensors that are not yet ready in this step */
   tt_bucket_state state;
   tutti_request *sum;    /* the whole sum, or the exchange of pieces */
-  tutti_request *gather; /* gathers the pieces' results; NULL: `sum` does it all */
+  tutti_request *gather; /* gathers the results of the pieces; NULL: `sum` does everything */
   tt_half half;
   tt_lighter lighter;
 } tt_bucket;
@@ -40,20 +40,20 @@ struct tutti_buckets {
   tutti_comm *comm;    /* for all sums */
   tutti_comm *results; /* for gathering results; NULL: no bucket uses bf16 */
   tutti_buckets_config config;
-  size_t n, bytes; /* tensors; the length in bytes that closes a bucket */
+  size_t n, bytes; /* number of tensors; size that closes a bucket, in bytes */
   tutti_tensor *tensors;
-  size_t *order; /* tensors, in the order of the buckets; it owns the other five */
+  size_t *order;        /* tensors in bucket order; its allocation includes the other five */
   size_t *members, *of; /* the tensors of all buckets; the bucket of each tensor */
-  size_t *seen, nready; /* tensors that are ready in this step, in the order of that */
+  size_t *seen, nready; /* tensors that are ready in this step, the earliest first */
   bool *ready;
   size_t *place;                      /* index of each tensor's first element in `residual` */
-  size_t *offset;                     /* of each tensor in `memory`, in bytes */
-  void *memory;                       /* of all tensors; NULL: the caller's, or a helper's */
-  bool provides;                      /* the tensors' memory is the library's */
-  float *residual;                    /* rounding error of each element; NULL: none kept */
-  size_t nbuckets, started, gathered; /* buckets: all; started; whose second half has started */
+  size_t *offset;                     /* offset of each tensor in `memory`, in bytes */
+  void *memory;  /* memory of all tensors; NULL: the caller provides it, or this rank is a helper */
+  bool provides; /* the library provides the tensors' memory */
+  float *residual; /* rounding error of each element; NULL: errors are not kept */
+  size_t nbuckets, started, gathered; /* counts of buckets: all; started; second half started */
   tt_bucket *buckets;
-  tt_code_wish wish; /* of all sums */
+  tt_code_wish wish; /* code of all sums */
   bool learned, has_thread;
   tutti_status failed;
   char why[TT_WHY];
@@ -65,12 +65,12 @@ tutti_status tt_bucket_cut(tutti_buckets *b);
  * ranks. */
 tutti_status tt_bucket_requests(tutti_buckets *b);
 void tt_bucket_drop(tutti_buckets *b);
-/* Places the tensors of the first cut, and takes their memory if the library provides it. */
+/* Assigns an offset to each tensor of the first cut, and allocates their memory if the library provides it. */
 tutti_status tt_bucket_memory(tutti_buckets *b);
-/* Does tensor `next` begin where tensor `i` ends, on all ranks? */
+/* Returns true if tensor `next` starts where tensor `i` ends on all ranks. */
 bool tt_bucket_adjoin(const tutti_buckets *b, size_t i, size_t next);
 
-/* Is the bucket sent as bf16? */
+/* Returns true if the bucket is sent as bf16. */
 static inline bool tt_bucket_is_bf16(const tutti_buckets *b, const tt_bucket *k) {
   return b->config.bf16 && k->type == TUTTI_FLOAT && k->elements;
 }
@@ -80,7 +80,7 @@ static inline bool tt_bucket_is_lighter(const tutti_buckets *b, const tt_bucket 
 }
 tutti_status tt_lighter_open(tutti_buckets *b, tt_bucket *k);
 void tt_lighter_close(tutti_buckets *b, tt_bucket *k);
-/* Copies the tensors to where they lie side by side, and back; nothing, if they do. */
+/* These copy the tensors to contiguous memory and back. They do nothing if the tensors are contiguous. */
 void tt_lighter_pack(tutti_buckets *b, tt_bucket *k);
 void tt_lighter_unpack(tutti_buckets *b, tt_bucket *k);
 tutti_status tt_half_open(tutti_buckets *b, tt_bucket *k);

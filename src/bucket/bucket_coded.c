@@ -1,19 +1,19 @@
-/* bucket_coded.c - a bucket of floats whose messages between hosts may be coded with an error (code.h).
+/* bucket_coded.c - a bucket of floats whose messages between hosts may use a lossy code (code.h).
  *
- * Idea       The bucket is one vector and one allreduce, and the engine keeps what it rounds off: where
- *            this rank codes a summand or a partial sum, and where it completes a sum. Each position of
- *            the vector is rounded in at most one of these ways on a rank, so one error per position is
- *            enough. The next step adds it before it rounds (error feedback, as in bucket_half.c).
- * Cost       4 bytes per element, and 4 more with two copies if the tensors do not lie side by side.
- * Invariant  An error is finite. Without a coded plan nothing is owed, and stays so.
- * Source     Karimireddy et al., Error feedback fixes SignSGD, ICML 2019; bucket_half.c has others.
+ * Idea       The bucket is one vector and one allreduce, and the engine keeps the rounding errors: those of summands and
+ *            partial sums that this rank encodes, and those of sums that it completes. A rank rounds each position of
+ *            the vector in at most one of these ways, so one error per position is enough. The next step adds the
+ *            error before it rounds (error feedback, as in bucket_half.c).
+ * Cost       4 bytes per element. If the tensors are not contiguous, 4 more bytes and two copies.
+ * Invariant  An error is finite. Without a coded plan, all errors are and stay 0.
+ * Source     Karimireddy et al., Error feedback fixes SignSGD, ICML 2019; see also bucket_half.c.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
 
 #include "bucket.h"
 
-/* A tt_ready_fn: the request of a bucket. */
+/* A tt_ready_fn that creates the request of a bucket. */
 static tutti_status make_lighter(tutti_comm *comm, const char *function, const void *what,
                                  tutti_request **request) {
   return tt_collective_new(comm, function, what, true, request);

@@ -1,15 +1,14 @@
-/* bucket_create.c - registers tensors, identically on all ranks, divides them among buckets, makes
- * the buckets' requests, and frees all that.
+/* bucket_create.c - registers tensors, identically on all ranks, divides them among buckets, creates the
+ * buckets' requests, and frees everything.
  *
- * Idea       every rank takes part in both agreements, even if its own list is refused: no rank
- *            waits in vain, and all learn of the refusal.
- * Cut        a tensor joins the open bucket of its type, which is closed when it is long enough.
- *            Buckets are ordered by their last tensors, since no bucket can start before that.
- * Length     with k buckets of t seconds each, the last one runs when nothing is left to compute:
- *            k t is work that computation may hide, t is always waited for. The k that minimizes
- *            (k + 1) t(total / k) weighs latency against overlap, and needs only the predicted
- *            time.
- * Invariant  the cut follows from counts, types, order and length: the same on all ranks.
+ * Idea       Every rank takes part in both agreements, even if its own list was rejected, so that no rank waits in vain
+ *            and all ranks learn of the error.
+ * Cut        A tensor joins the open bucket of its type, which is closed when it is long enough. Buckets are ordered by
+ *            their last tensors, since no bucket can start before its last tensor is ready.
+ * Length     With k buckets of t seconds each, computation may hide up to k t. The last bucket runs when the
+ *            computation has ended, so its time t is always waited for. The k that minimizes (k + 1) t(total / k)
+ *            balances latency against overlap, and depends only on the predicted time.
+ * Invariant  The cut follows from counts, types, order and length, so it is the same on all ranks.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +20,7 @@
 
 static const char WHO[] = "tutti_buckets_create";
 
-/* What ranks compare before they create buckets. */
+/* The values that ranks compare before they create buckets. */
 typedef struct pledge {
   uint64_t n, tensors, config;
   int64_t status, provides;
@@ -38,8 +37,8 @@ static pledge pledge_of(const tutti_buckets *b, tutti_status status) {
   return p;
 }
 
-/* Returns this rank's status, or an error if another rank was refused or has different tensors.
- * A helper has no tensors in memory; it learns here whether the library provides their memory. */
+/* Returns this rank's status, or an error if another rank's list was rejected or has different tensors. A helper
+ * has no tensors in memory; it learns here whether the library provides their memory. */
 static tutti_status agree_on_buckets(tutti_buckets *b, tutti_status mine) {
   const int P = tutti_comm_size(b->comm), data = P - tt_comm_helpers(b->comm);
   const pledge own = pledge_of(b, mine);
@@ -75,7 +74,7 @@ static tutti_status agree_on_buckets(tutti_buckets *b, tutti_status mine) {
 
 /* ---- cutting ---- */
 
-/* The bucket length (bytes) with the least predicted time for `total` bytes. */
+/* Returns the bucket length, in bytes, with the least predicted time for `total` bytes; 0 if the estimate fails. */
 static size_t bucket_bytes(tutti_comm *comm, uint64_t total) {
   tt_chooser *chooser = tt_chooser_for(comm, &(tt_call){.coll = TUTTI_ALLREDUCE});
   double least = 0;
@@ -84,14 +83,15 @@ static size_t bucket_bytes(tutti_comm *comm, uint64_t total) {
     const double all = (double)(k + 1) * tt_seconds_of(chooser, TUTTI_ALLREDUCE, total / k);
     if (all < 0) return 0;
     if (k == 1 || all < least) best = total / k, least = all;
-    if (k > 1 && all > 2 * least) break; /* more buckets only take longer */
+    if (k > 1 && all > 2 * least) break; /* more buckets would only take longer */
   }
   return best ? (size_t)best : 1;
 }
 
 enum { NONE = -1 };
 
-/* Numbers the buckets by their first tensors; last[bucket]: the turn of its last tensor. */
+/* Numbers the buckets by their first tensors, and returns their number. last[bucket] is the index in b->order of the
+ * bucket's last tensor. */
 static size_t assign(tutti_buckets *b, size_t *last) {
   size_t open[TUTTI_TYPE_COUNT], bytes[TUTTI_TYPE_COUNT], nbuckets = 0;
   for (int t = 0; t < TUTTI_TYPE_COUNT; t++) open[t] = (size_t)NONE;
@@ -112,7 +112,7 @@ tutti_status tt_bucket_cut(tutti_buckets *b) {
   if (last && turn) {
     const size_t nbuckets = assign(b, last);
     b->nbuckets = 0;
-    for (size_t at = 0; at < b->n; at++) { /* renumbered by their last tensors */
+    for (size_t at = 0; at < b->n; at++) { /* renumber buckets by their last tensors */
       const size_t k = b->of[b->order[at]];
       if (last[k] == at) turn[k] = b->nbuckets++;
     }
@@ -144,7 +144,7 @@ tutti_status tt_bucket_cut(tutti_buckets *b) {
 
 /* ---- requests ---- */
 
-/* Tensors that lie side by side are one buffer of the list. */
+/* Creates one request for the whole bucket. Contiguous tensors form one buffer of the list. */
 static tutti_status in_one_go(tutti_buckets *b, tt_bucket *k) {
   void **at = malloc((k->n + 1) * sizeof *at);
   size_t *counts = malloc((k->n + 1) * sizeof *counts);
@@ -199,7 +199,7 @@ void tt_bucket_drop(tutti_buckets *b) {
 
 /* ---- local checks ---- */
 
-/* Decides whose memory the tensors have. A list in which only some are NULL is a mistake. */
+/* Determines whether the library provides the tensors' memory. A list in which only some are NULL is an error. */
 static tutti_status check_memory(tutti_buckets *b, const tutti_tensor *tensors) {
   size_t null = b->n, given = b->n;
   for (size_t i = 0; i < b->n; i++)
@@ -212,7 +212,7 @@ static tutti_status check_memory(tutti_buckets *b, const tutti_tensor *tensors) 
                  WHO, null, given);
 }
 
-/* What rounds tensors, and keeps what was lost, works on the host. */
+/* Rounding with error feedback requires host memory. */
 static tutti_status check_on_host(const tutti_buckets *b, const tutti_tensor *tensors) {
   int number;
   for (size_t i = 0; i < b->n && !b->provides; i++)
@@ -251,7 +251,7 @@ static tutti_status check_tensors(tutti_buckets *b, const tutti_tensor *tensors)
                    helpers ? "with ranks that bring no data (tutti_config.helpers)"
                            : "under the contracts element and exact: it rounds the inputs");
   if (!status && b->config.compression) status = set_compression(b);
-  b->config.compression = NULL; /* the caller's */
+  b->config.compression = NULL; /* the string belongs to the caller */
   b->wish = tt_comm_wish(b->comm);
   return status;
 }
@@ -344,14 +344,13 @@ tutti_status tutti_buckets_create(tutti_comm *comm, size_t n, const tutti_tensor
   return TUTTI_OK;
 }
 
-/* Aborts the operations in flight. Peers learn of a lost rank or a broken communicator by
- * themselves. */
+/* Aborts the operations in flight. If a rank was lost or the communicator is broken, peers notice without this. */
 static void give_up(const tutti_buckets *b, tutti_comm *comm) {
   if (comm && !tt_comm_failed(comm) && b->failed != TUTTI_ERR_PEER_LOST)
     tutti_comm_abort(comm, b->why);
 }
 
-/* After a failure: ends all sums in flight. */
+/* After a failure, ends all sums in flight. */
 static void quiesce_buckets(tutti_buckets *b) {
   give_up(b, b->comm);
   give_up(b, b->results);

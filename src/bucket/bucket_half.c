@@ -1,16 +1,14 @@
 /* bucket_half.c - a bucket of floats that is sent as bf16 and added in float.
  *
- * Idea       a sum in bf16 would round at every addition. Instead, every rank receives one piece of
- *            each rank's bf16 numbers (all-to-all), adds them in float in rank order, and rounds
- *            the result once; then all ranks gather all results (all-gather). This works for any
- *            number of ranks and gives each the same bits.
- * Cost       2 (P-1)/P numbers of 2 bytes sent per element: half the minimum for floats.
- *            Memory: 8 bytes per element and 4 for each element of the own piece.
- * Feedback   the errors of the two roundings of a number are added to it in the next step: the
- *            summand's here, the result's on the rank that made it. Over many steps, only the
- *            last remainders are lost.
- * Invariant  a remainder is finite: an infinity, a NaN, or a number rounded to one leaves none.
- *            The padding of the last piece is 0 at first, and stays 0.
+ * Idea       A sum in bf16 would round at every addition. Instead, every rank receives one piece of each rank's bf16
+ *            numbers (all-to-all), adds them in float in rank order, and rounds the result once. Then all ranks gather
+ *            all results (all-gather). This works for any number of ranks and gives all of them the same bits.
+ * Cost       Each rank sends 2 (P-1)/P numbers of 2 bytes per element, half the minimum for floats. Memory: 8 bytes per
+ *            element, and 4 bytes for each element of this rank's piece.
+ * Feedback   The errors of both roundings of a number are added to it in the next step: the error of the summand on this
+ *            rank, the error of the result on the rank that computed it. Over many steps, only the last errors are lost.
+ * Invariant  An error is finite: an infinity, a NaN, or a number rounded to one leaves no error. The padding of the last
+ *            piece is always 0.
  * Source     Seide et al., 1-bit stochastic gradient descent, Interspeech 2014 (the feedback);
  *            Tang et al., DoubleSqueeze, ICML 2019 (in both directions).
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -18,7 +16,7 @@
 #include "fp_state.h"
 #include "kernel_bits.h"
 
-/* x as bf16; *owed: the rounding error. */
+/* Returns x as bf16. *owed is the rounding error, or 0 if it is not finite. */
 static inline uint16_t round_off(float x, float *owed) {
   const uint16_t h = tt_float_bf16(x);
   const float less = x - tt_bf16_float(h);

@@ -1,12 +1,11 @@
-/* bucket_memory.c - the tensors' memory, if the library provides it: in the heap that ranks share.
+/* bucket_memory.c - the tensors' memory if the library provides it, in the heap that ranks share.
  *
- * Idea       the tensors of a bucket are adjacent, in the bucket's order. The bucket is therefore one
- *            vector, and peers add straight out of the memory where a rank computed its gradients:
- *            nothing is packed, and nothing is copied into a window.
- * Cost       the tensors' bytes, and less than TT_PAIR for each bucket, so that two buckets in
- *            flight share no cache line. A rank that brings no data (a helper) gets no memory.
- * Invariant  the offsets follow from the first cut, so they are the same on all ranks. Tensors
- *            never move: a bucket of a learned order may consist of several runs.
+ * Idea       The tensors of a bucket are contiguous, in the bucket's order, so the bucket is one vector. Peers read the
+ *            summands from the memory where a rank computed its gradients, without packing or copying them.
+ * Cost       The size of the tensors, and less than TT_PAIR bytes for each bucket, so that two buckets in flight share
+ *            no cache line. A rank that contributes no data (a helper) gets no memory.
+ * Invariant  The offsets follow from the first cut, so they are the same on all ranks. Tensors never move, so after the
+ *            order was learned, a bucket may consist of several runs.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "bucket.h"
 #include "segment.h"

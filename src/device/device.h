@@ -1,11 +1,11 @@
-/* device.h - vectors that lie on a device, as the engine sees them: as vectors of the host that come and go.
+/* device.h - vectors on a device. The engine handles them as host vectors that are filled and emptied gradually.
  *
- * Idea       a call on device vectors runs on host memory in their place, which its peers read and write as they do
- *            any vector: so every algorithm, type and op serves devices, too, with the same bits. Pieces of the
- *            input are copied in while later ones are on their way, and the result goes back piece by piece.
- * Cost       each byte crosses the device's bus once each way; host memory of the vectors' size, kept for reuse.
- * Invariant  `landed` grows from the start of the input to its end. The device's memory is neither read nor written
- *            after `tt_staged_end`, unless that gave up.
+ * Idea       A call on device vectors runs on host memory instead, which peers access like any other vector, so every
+ *            algorithm, type and op supports devices too, with the same bits. The input is copied to the host in
+ *            pieces; the first ones are processed while others are in flight. The result is copied back in pieces.
+ * Cost       Each byte crosses the device's bus once per direction. Host memory of the vectors' size is kept for reuse.
+ * Invariant  `landed` grows from the start of the input to its end. After `tt_staged_end`, the device's memory is neither
+ *            read nor written, unless that function returned false.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_DEVICE_H
 #define TT_DEVICE_H
@@ -14,123 +14,124 @@
 #include "tutti_device.h"
 #include "wire.h"
 
-/* The device whose memory calls may name; NULL: none. */
+/* Returns the device whose memory may be passed to calls, or NULL if no device is in use. */
 static inline const tutti_device *tt_device(void) {
   /* order: acquire, of the table (open_device.c) */
   return atomic_load_explicit(&tt_process.device, memory_order_acquire);
 }
 
-/* Does this memory lie on the device? *number (may be NULL): the number of that device; -1: it cannot be used. */
+/* Returns true if this memory lies on a device. *number (may be NULL) is that device, or -1 if it cannot be used. */
 bool tt_on_device(const void *at, int *number);
 
 /* Host memory and lanes of one communicator, kept for later calls. Not thread-safe. */
 typedef struct tt_stager tt_stager;
-tt_stager *tt_stager_new(tt_wire *wire); /* NULL: out of memory */
-void tt_stager_free(tt_stager *s);       /* NULL is legal; before its wire is closed */
-/* Where vectors are summed, according to TUTTI_DEVICE_SUMS. */
+tt_stager *tt_stager_new(tt_wire *wire); /* returns NULL if out of memory */
+void tt_stager_free(tt_stager *s);       /* s may be NULL; call this before the wire is closed */
+/* Where vectors are summed (TUTTI_DEVICE_SUMS). Here and in the next three functions, s is NULL before the first call. */
 typedef enum tt_sums { TT_SUMS_BY_PRICE, TT_SUMS_BY_HOST, TT_SUMS_BY_KERNELS } tt_sums;
-tt_sums tt_stager_wish(
-    const tt_stager *s); /* NULL is legal, here and in the next three: no call has come yet */
-/* Does the device reach memory of the communicator's other ranks? Their first calls find out. */
+tt_sums tt_stager_wish(const tt_stager *s);
+/* Whether the device can access the memory of the communicator's other ranks. The first calls find this out. */
 typedef enum tt_reach { TT_REACHES_UNKNOWN, TT_REACHES, TT_REACHES_NOT } tt_reach;
 tt_reach tt_stager_reach(const tt_stager *s);
-int tt_stager_devices(const tt_stager *s); /* on which the ranks' vectors lie; 0: unknown */
-/* Can kernels make such a sum? 1; -1: no; 0: not asked yet. */
+int tt_stager_devices(const tt_stager *s); /* number of devices with vectors; 0: unknown */
+/* Returns 1 if kernels can compute this sum, -1 if they cannot, 0 if the device was not asked yet. */
 int tt_stager_compiled(const tt_stager *s, tutti_type type, tutti_op op);
 
-/* Would it serve an allreduce (else type: -1) of this size without pinning memory, making a lane, or compiling? */
+/* Returns true if such a call needs no pinning, no new lane and no compilation. type is -1 unless it is an allreduce. */
 bool tt_stager_ready(const tt_stager *s, int number, size_t bytes, int type, int op);
-/* How many streams of this process wait for calls. */
+/* Returns the number of streams of this process that wait for calls. */
 int tt_device_holds(void);
 
 typedef struct tt_staged tt_staged;
 
-/* One vector, or a stretch: `in`: on the device, copied to `host` before the call reads it; `out`: copied from
- * `host` after the call has written it. Both NULL: not on the device. `at`: bytes from the start of the staging
- * memory to `host`. */
+/* One vector, or a part of one. `in` is device memory that is copied to the host before the call reads it; `out` is
+ * device memory that receives the result after the call has written it. Both are NULL if the vector is not on the
+ * device. `at` is the offset of the host copy in the staging memory, in bytes. */
 typedef struct tt_staged_part {
   const void *in;
   void *out;
   size_t at, bytes;
 } tt_staged_part;
 
-/* Takes host memory of `bytes` for these n parts, which are copied, and a lane. number: of the device.
- * *host: the memory. Nothing is copied yet. TUTTI_ERR_MEMORY, TUTTI_ERR_SYSTEM with the device's reason. May wait
- * for the device. */
+/* Reserves a lane and `bytes` of host memory, *host, for these n parts (the array is copied). number is that of the
+ * device. No data are copied yet. Returns TUTTI_ERR_MEMORY, TUTTI_ERR_UNSUPPORTED for memory that the device cannot use, or
+ * TUTTI_ERR_SYSTEM with the device's reason. May wait for the device. */
 tutti_status tt_staged_new(tt_stager *s, int number, const tt_staged_part *parts, size_t n,
                            size_t bytes, char **host, tt_staged **staged);
-/* Asks the device whether it can sum so, before the first such call. */
+/* Finds out whether the device can compute this sum. Called before the first such sum. */
 void tt_staged_compile(tt_staged *staged, tutti_type type, tutti_op op);
-void tt_staged_free(tt_staged *staged); /* NULL is legal */
+void tt_staged_free(tt_staged *staged); /* NULL is allowed */
 
-/* Copies in what `stream` has made so far; and all later work of `stream` waits for the end, if it holds. Once
- * per run of the call. */
+/* Starts a run of the call. Copies in what `stream` has computed so far. If `holds`, all later work of `stream` waits
+ * until the run ends. */
 tutti_status tt_staged_begin(tt_staged *staged, void *stream, bool holds);
-/* One pass without waiting; true: something moved. Fails if the device did. */
+/* Makes one pass without waiting. Returns true if anything moved. Sets *status if the device failed. */
 bool tt_staged_progress(tt_staged *staged, tutti_status *status);
-/* Bytes of the inputs that have come, all parts one after the other; UINT64_MAX: all. */
+/* Returns the number of input bytes that have arrived, counting all parts in order; UINT64_MAX if all have arrived. */
 uint64_t tt_staged_landed(const tt_staged *staged);
-/* Bytes that have come, and that go back in all. */
+/* These return the number of bytes that have arrived, and the number of bytes to copy back in total. */
 uint64_t tt_staged_came(const tt_staged *staged);
 uint64_t tt_staged_goes(const tt_staged *staged);
-/* The first `bytes` of the results are final, and leave. */
+/* Marks the first `bytes` of the results as final, so that they are copied back. */
 void tt_staged_final(tt_staged *staged, uint64_t bytes);
-/* All results are final: are they on the device? */
+/* Returns true once all results, which must be final, are on the device. */
 bool tt_staged_over(const tt_staged *staged);
-/* Holds back the stream of tt_staged_begin, if that was asked to; it has done so, unless the devices may sum:
- * tt_staged_undecided. */
+/* Blocks the stream of tt_staged_begin, if that was called with `holds`. tt_staged_begin does this itself, unless the
+ * devices may sum (tt_staged_undecided). */
 tutti_status tt_staged_hold(tt_staged *staged);
 bool tt_staged_undecided(const tt_staged *staged);
 void tt_staged_decided(tt_staged *staged);
-/* Releases the stream. TUTTI_ERR_SYSTEM: it was released before, and has not got the result. */
+/* Releases the stream. Returns TUTTI_ERR_SYSTEM if it was released before it had the result. */
 tutti_status tt_staged_release(tt_staged *staged);
-/* The run has ended, well or not: releases the stream, and waits until the device neither reads nor writes, at most
- * `seconds` if that is not 0. False: the device still may, so it keeps the staging memory and the lane. */
+/* Ends the run, whether or not it succeeded: releases the stream, and waits until the device neither reads nor writes,
+ * at most `seconds` if that is not 0. Returns false if the device still may; then the staging memory and the lane stay
+ * reserved for it. */
 bool tt_staged_end(tt_staged *staged, double seconds);
 
 /* ---- sums on the device (staged_sum.c) ---- */
 
-enum { TT_SUMMED_MOST = 64 }; /* ranks whose devices sum, at most */
+enum { TT_SUMMED_MOST = 64 }; /* maximum number of ranks whose devices sum */
 tt_reach tt_staged_reach(const tt_staged *s);
 void tt_staged_reaches(tt_staged *s, bool reaches, int devices);
-/* Does this rank offer its device's kernels, where it knows that they reach all vectors? */
+/* Sets whether this rank offers its device's kernels, which are used if they can access all vectors. */
 void tt_staged_offers(tt_staged *s, bool kernels);
-/* May this call learn that? Then no stream must be held during it. Only the first calls are asked. */
+/* Returns true if this call may find out whether they can. No stream may be held during it. True only for the first calls. */
 bool tt_staged_learns(tt_staged *s);
-/* Are src and dst, all of them, on the device, and can it sum those of n ranks? */
+/* Returns true if src and dst lie on the device completely, and the device can sum the vectors of n ranks. */
 bool tt_staged_sums(tt_staged *s, tutti_type type, tutti_op op, int n);
-/* The vectors themselves, and their names; false: they have none. */
+/* The vectors themselves, and their names. tt_staged_names returns false if they have no names. */
 const void *tt_staged_src(const tt_staged *s);
 void *tt_staged_dst(const tt_staged *s);
 bool tt_staged_names(const tt_staged *s, tutti_device_name *src, tutti_device_name *dst);
-/* NULL: it cannot be mapped; or not now (*later), because that may wait for streams that are held. */
+/* Maps another rank's vector. Returns NULL if that is impossible, or impossible now (*later) because mapping may wait for
+ * streams that are held. */
 void *tt_staged_map(tt_staged *s, const tutti_device_name *name, bool *later);
-/* Has the caller's stream done all that comes before the call? */
+/* Returns true once the caller's stream has finished all work that precedes the call. */
 bool tt_staged_ready(tt_staged *s, tutti_status *status);
-/* Sums, and waits for the device; as tutti_device's `sum`. */
+/* Computes a sum, and waits for the device. The arguments are those of `sum` in tutti_device. */
 tutti_status tt_staged_sum(tt_staged *s, void *const *to, int nto, const void *const *from, int n,
                            size_t count, tutti_type type, tutti_op op);
-void tt_staged_done(tt_staged *s);                /* the device has the result: nothing is copied */
-/* Parts of the sums are on the device, and the rest will be made on the host: the input is not copied. */
+void tt_staged_done(tt_staged *s); /* the device has the result, so nothing is copied */
+/* Skips the copies of the input: some sums are on the device, and the host will compute the others. */
 void tt_staged_keeps_input(tt_staged *s);
-/* Copies n bytes of the result, starting at byte `at`, to the host; false: too many such copies are under way, or the
- * device has failed. Copies end in their order. */
+/* Copies n bytes of the result, starting at byte `at`, to the host. Returns false if too many such copies are in
+ * flight, or if the device has failed. The copies complete in order. */
 bool tt_staged_bring(tt_staged *s, size_t at, size_t n, tutti_status *status);
-uint32_t tt_staged_under_way(const tt_staged *s); /* how many copies to the host are */
+uint32_t tt_staged_under_way(const tt_staged *s); /* number of copies to the host in flight */
 tutti_status tt_staged_refused(const char *what); /* TUTTI_ERR_SYSTEM, with the device's reason */
 
-/* ---- results that the device fetches itself out of other ranks' memory (staged_fetch.c) ---- */
+/* ---- results that the device fetches from other ranks' memory (staged_fetch.c) ---- */
 
-/* The staging memory, and how much there is. */
+/* Returns the staging memory and its size. */
 const void *tt_staged_memory(const tt_staged *s, size_t *bytes);
-/* Lets the device read another rank's staging memory, which this process sees there; false: it cannot, or not now. */
+/* Lets the device read another rank's staging memory, mapped here at `memory`. Returns false if it cannot, or not now. */
 bool tt_staged_reads(tt_staged *s, const void *memory, size_t bytes);
-enum { TT_FETCHES = 8 }; /* batches under way */
+enum { TT_FETCHES = 8 }; /* maximum number of batches in flight */
 /* Fetches n bytes into the result, starting at byte `at`. */
 tutti_status tt_staged_fetch(tt_staged *s, const void *from, size_t at, size_t n);
-/* All of a batch was asked for; the caller sees to it that at most TT_FETCHES are under way. */
+/* Ends a batch of fetches. The caller ensures that at most TT_FETCHES batches are in flight. */
 tutti_status tt_staged_batch(tt_staged *s);
-/* Has the oldest batch that was not reported yet come? */
+/* Returns true if the oldest batch that was not reported yet has arrived. */
 bool tt_staged_batch_came(tt_staged *s, tutti_status *status);
 
 #endif

@@ -1,10 +1,10 @@
-/* staged.c - a call's vectors on their way between a device and the host.
+/* staged.c - moves a call's vectors between a device and the host.
  *
- * Idea       both ways are queues of copies, and each copy of the way in has a ticket: a few are under way, so
- *            that the bus never rests, and the first to have landed can be summed. A result is sent back as soon
- *            as it is final, a piece at a time.
- * Cost       about 5 us of a core per copy, so a piece is an eighth of the vector, between 256 KiB and 4 MiB.
- * Invariant  pieces of a way are copied in their order.
+ * Idea       Each direction is a queue of copies, and each copy to the host has a ticket. Several copies are in flight, so
+ *            that the bus is never idle, and data can be summed as soon as they have arrived. A result is copied back as
+ *            soon as it is final, one piece at a time.
+ * Cost       About 5 us of a core per copy, so a piece is an eighth of the vector, between 256 KiB and 4 MiB.
+ * Invariant  In each direction, pieces are copied in order.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <sched.h>
 #include <stdlib.h>
@@ -50,7 +50,7 @@ tutti_status tt_staged_new(tt_stager *stager, int number, const tt_staged_part *
 void tt_staged_free(tt_staged *s) {
   if (!s) return;
   tt_staged_end(s, 0);
-  if (!s->stager->lost) { /* else nothing is used again */
+  if (!s->stager->lost) { /* otherwise nothing is reused */
     tt_stager_give(s->buffer);
     tt_stager_give_lane(s->lane);
   }
@@ -59,7 +59,8 @@ void tt_staged_free(tt_staged *s) {
 
 /* ---- copies ---- */
 
-/* The next copy in this direction, of at most a piece and `most` bytes: its part and length; 0: no copy is left. */
+/* Finds the next copy in this direction, of at most one piece and at most `most` bytes. Sets *part, and returns the length
+ * of the copy, or 0 if no copy is left. */
 static size_t next_copy(const tt_staged *s, tt_way *w, tutti_device_way dir, uint64_t most,
                         const tt_staged_part **part) {
   for (; w->part < s->n; w->part++, w->at = 0) {
@@ -76,7 +77,7 @@ static void copied(tt_way *w, size_t bytes) {
   w->asked += bytes;
 }
 
-/* Asks for the next piece of the input. */
+/* Requests the next piece of the input. */
 static tutti_status ask(tt_staged *s) {
   const tutti_device *d = tt_device();
   const tt_staged_part *part = NULL;
@@ -94,7 +95,7 @@ static tutti_status ask(tt_staged *s) {
   return TUTTI_OK;
 }
 
-/* Copies final results back: whole pieces, or the rest. */
+/* Copies final results back: whole pieces, or the remainder. */
 static tutti_status send_back(tt_staged *s) {
   const tutti_device *d = tt_device();
   while (s->going.asked < s->final) {
@@ -102,7 +103,7 @@ static tutti_status send_back(tt_staged *s) {
     const uint64_t ready = s->final - s->going.asked;
     const size_t n = next_copy(s, &s->going, TUTTI_DEVICE_OUT, ready, &part);
     const size_t at = s->going.at;
-    if (n < s->piece && n == ready && s->final < s->out) return TUTTI_OK; /* more of it will come */
+    if (n < s->piece && n == ready && s->final < s->out) return TUTTI_OK; /* incomplete piece */
     if (d->copy(s->lane->lane, TUTTI_DEVICE_OUT, (char *)part->out + at,
                 s->buffer->memory + part->at + at, n))
       return tt_staged_refused("a copy to the device");
@@ -144,7 +145,7 @@ tutti_status tt_staged_hold(tt_staged *s) {
   return TUTTI_OK;
 }
 
-/* Notes what has come, and asks for more. */
+/* Records which copies have completed, and requests more. */
 static bool take_in(tt_staged *s, tutti_status *status) {
   const tutti_device *d = tt_device();
   bool moved = false;
@@ -203,7 +204,7 @@ tutti_status tt_staged_release(tt_staged *s) {
   return early ? tt_staged_refused("its stream") : TUTTI_OK;
 }
 
-/* Waits until the device has done what this queue got; if it has failed, it does nothing any more. False: too late. */
+/* Waits until the device has finished all work in this queue. A failed device does no more work. Returns false on timeout. */
 static bool drain(const tt_staged *s, tutti_device_way queue, double until) {
   const tutti_device *d = tt_device();
   unsigned long long ticket;
@@ -220,7 +221,7 @@ bool tt_staged_end(tt_staged *s, double seconds) {
   bool done = true;
   if (!s->active) return true;
   tt_staged_release(s);
-  /* with a limit, even if no bytes were copied, because closing the lane waits for earlier work */
+  /* with a limit, drain even if no bytes were copied, because closing the lane waits for earlier work */
   if (s->under_way || until > 0) done = drain(s, TUTTI_DEVICE_IN, until);
   if (done && (((s->going.asked || s->fetched) && !s->over) || until > 0))
     done = drain(s, TUTTI_DEVICE_OUT, until);

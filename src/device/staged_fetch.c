@@ -1,9 +1,9 @@
-/* staged_fetch.c - a device fetches results out of the staging memory of other ranks.
+/* staged_fetch.c - a device fetches results from the staging memory of other ranks.
  *
- * Idea       what a peer has summed lies in its staging memory, which this process sees, too. Once that is pinned here, the
- *            device copies from there, and no core writes the same sums for every rank.
- * Invariant  nothing is pinned while a stream waits for tutti. Pinned memory stays so until the communicator ends: a
- *            peer that replaces its buffer names another.
+ * Idea       A peer's sums lie in its staging memory, which is also mapped in this process. Once that memory is pinned here,
+ *            the device copies from it, and no core has to write the same sums for every rank.
+ * Invariant  Nothing is pinned while a stream waits for tutti. Pinned memory stays pinned until the communicator ends; a
+ *            peer that replaces its buffer publishes the name of the new one.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 
@@ -14,7 +14,7 @@ const void *tt_staged_memory(const tt_staged *s, size_t *bytes) {
   return s->buffer->memory;
 }
 
-/* Forgets what lay there before. */
+/* Unpins and forgets memory that overlaps this range. */
 static void forget_overlaps(tt_stager *s, const char *memory, size_t bytes) {
   const tutti_device *d = tt_device();
   for (tt_foreign **link = &s->foreign; *link;) {

@@ -1,7 +1,8 @@
-/* staged_sum.c - what a device does itself with a call's vectors: names them, reaches others', sums.
+/* staged_sum.c - a device names a call's vectors, maps those of other ranks, and sums them.
  *
- * Idea       engine/fast/device_sum.c decides with the other ranks; here are the calls of the device's table.
- * Invariant  nothing is mapped while a stream waits for tutti, because mapping may wait for that stream.
+ * Idea       engine/fast/device_sum.c decides together with the other ranks. This file calls the functions of the
+ *            device's table.
+ * Invariant  Nothing is mapped while a stream waits for tutti, because mapping may wait for that stream.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <sched.h>
 #include <string.h>
@@ -113,7 +114,7 @@ void tt_staged_done(tt_staged *s) {
   s->over = true;
 }
 
-/* ---- sums that are made in part ---- */
+/* ---- partial sums ---- */
 
 void tt_staged_keeps_input(tt_staged *s) {
   s->coming.asked = s->landed = s->in;

@@ -1,8 +1,9 @@
-/* stager.c - keeps what calls on device vectors need for the next ones: pinning memory takes a millisecond or more.
+/* stager.c - keeps the resources of calls on device vectors for later calls, because pinning memory takes a millisecond or
+ * more.
  *
- * Idea       a call takes the smallest free buffer that is large enough; a new one has a power of two of bytes, and
- *            replaces the free ones that were too small, so that vectors that grow leave nothing behind.
- * Invariant  a buffer or a lane is used by one call at a time.
+ * Idea       A call takes the smallest free buffer that is large enough. The size of a new buffer is a power of two; it
+ *            replaces the free buffers that were too small, so growing vectors leave no unused buffers behind.
+ * Invariant  A buffer or a lane is used by one call at a time.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "stager.h"
 
@@ -92,7 +93,7 @@ static tutti_status new_buffer(tt_stager *s, size_t bytes, tt_buffer **buffer) {
   return TUTTI_OK;
 }
 
-/* The smallest free buffer of at least that size; NULL: all are used or too small. */
+/* Returns the smallest free buffer of at least that size, or NULL if all are in use or too small. */
 static tt_buffer *free_buffer(const tt_stager *s, size_t bytes) {
   tt_buffer *best = NULL;
   for (tt_buffer *b = s->buffers; b; b = b->next)

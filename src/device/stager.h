@@ -5,7 +5,7 @@
 
 #include "device.h"
 
-typedef struct tt_buffer { /* pinned memory that peers see */
+typedef struct tt_buffer { /* pinned memory that peers can access */
   char *memory;
   size_t bytes;
   bool used, pinned;
@@ -15,13 +15,13 @@ typedef struct tt_buffer { /* pinned memory that peers see */
 typedef struct tt_foreign { /* another rank's staging memory that the device reads */
   const void *memory;
   size_t bytes;
-  bool pinned; /* false: it could not be */
+  bool pinned; /* false if pinning failed */
   struct tt_foreign *next;
 } tt_foreign;
 
 typedef struct tt_lane { /* queues of one call at a time: no copy waits for another call's stream */
   void *lane;
-  int number; /* of its device */
+  int number; /* number of its device */
   bool used;
   struct tt_lane *next;
 } tt_lane;
@@ -32,13 +32,13 @@ struct tt_stager {
   tt_buffer *buffers;
   tt_lane *lanes;
   tt_foreign *foreign;
-  bool lost; /* the device may still use some of it: all is kept */
+  bool lost; /* the device may still use some of the memory, so everything is kept */
   tt_sums wish;
   tt_reach reach;
-  int devices; /* of all ranks; 0: unknown */
+  int devices; /* number of devices of all ranks; 0: unknown */
   signed char sums[TUTTI_TYPE_COUNT]
-                  [TUTTI_OP_COUNT]; /* by the device: 0: not asked yet; 1; -1: no */
-  int asked;                        /* calls that could have found that out */
+                  [TUTTI_OP_COUNT]; /* 1: the device can compute it; -1: it cannot; 0: not asked */
+  int asked;                        /* number of calls that could have determined `reach` */
   struct {
     long long process;
     unsigned long long id;
@@ -47,10 +47,11 @@ struct tt_stager {
   unsigned nknown;
 };
 
-/* TUTTI_ERR_MEMORY, TUTTI_ERR_SYSTEM. */
+/* Both return TUTTI_ERR_MEMORY or TUTTI_ERR_SYSTEM on failure. tt_stager_take_lane also returns TUTTI_ERR_UNSUPPORTED if
+ * number < 0. */
 tutti_status tt_stager_take(tt_stager *s, size_t bytes, tt_buffer **buffer);
 tutti_status tt_stager_take_lane(tt_stager *s, int number, tt_lane **lane);
-void tt_stager_give(tt_buffer *buffer); /* NULL is legal */
+void tt_stager_give(tt_buffer *buffer); /* NULL is allowed */
 void tt_stager_give_lane(tt_lane *lane);
 
 #endif

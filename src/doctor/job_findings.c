@@ -1,9 +1,9 @@
-/* job_findings.c - what is wrong in a job: ranks that made other calls, and the rank that others wait for.
+/* job_findings.c - finds what is wrong in a job: ranks whose calls differ, and the rank that others wait for.
  *
- * Idea       a waiting rank names the rank it waits for. This chain ends at a rank that does not wait or cannot: stopped,
- *            dead, computing; it is the cause. Or it is a circle: then the ranks wait for each other, in calls that do not
- *            match. Besides, the calls of all ranks for the same operation of a communicator are compared.
- * Invariant  published data may be wrong, or of different moments; every walk ends.
+ * Idea       A waiting rank names the rank that it waits for. The chain of these waits ends at a rank that is stopped, dead
+ *            or computing, which is the cause; or it is a circle of ranks that wait for each other in calls that do not
+ *            match. In addition, the calls of all ranks for the same operation of a communicator are compared.
+ * Invariant  Published data may be wrong, or from different moments; every walk ends.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ void tt_look_add_call(tt_text *t, const tt_look_comm *comm, uint64_t seq) {
               seq);
 }
 
-/* The same of the operation that it waits in; or "a message, to receive 10 double with tag 3". */
+/* As above, for the operation that the rank waits in; or appends "a message, to receive 10 double with tag 3". */
 void tt_look_add_waiting(tt_text *t, const tt_look_comm *comm) {
   char words[120];
   if (!comm->shown.message) {
@@ -40,7 +40,7 @@ void tt_look_add_waiting(tt_text *t, const tt_look_comm *comm) {
 
 enum { ELSEWHERE = -1, CIRCLE = -2, NOBODY = -3 };
 
-/* Appends "rank 3", or "ranks 0, 1 and 4": the marked ones. Returns their number. */
+/* Appends the marked ranks, as "rank 3" or "ranks 0, 1 and 4". Returns their number. */
 static int add_ranks(tt_text *t, const tt_look *v, const bool *marked) {
   int n = 0, said = 0;
   for (int r = 0; r < v->ranks; r++) n += marked[r];
@@ -77,7 +77,7 @@ static bool say_over(tt_text *t, const tt_look *v, uint64_t home) {
   return false;
 }
 
-/* A rank's call for operation `seq`; NULL: not known. */
+/* Returns a rank's call for operation `seq`, or NULL if it is not known. */
 static const tt_record *call_of(const tt_look *v, int rank, uint64_t home, uint64_t seq) {
   const tt_look_comm *comm = in_home(v, rank, home);
   return comm ? tt_look_call(comm, seq) : NULL;
@@ -143,7 +143,7 @@ static int next_of(const tt_look *v, int rank) {
   return (int)comm->shown.waits_near;
 }
 
-/* The end of the chain of waits that starts at `rank`. */
+/* Returns the rank at the end of the chain of waits that starts at `rank`; or ELSEWHERE or CIRCLE. */
 static int root_of(const tt_look *v, int rank) {
   for (int steps = 0, next; steps <= v->ranks; steps++, rank = next) {
     next = next_of(v, rank);
@@ -181,8 +181,7 @@ static void add_state(tt_text *t, const tt_look *v, int root, const tt_look_comm
   }
 }
 
-/* Appends one sentence about all ranks that wait, in the end, for `root`. roots[r]: the end of r's
- * chain. */
+/* Appends one sentence about all ranks that ultimately wait for `root`. roots[r] is the end of r's chain. */
 static void say_root(tt_text *t, const tt_look *v, int root, const int *roots, bool *marked) {
   const tt_look_comm *longest = NULL;
   for (int r = 0; r < v->ranks; r++) {
@@ -207,7 +206,7 @@ static void say_root(tt_text *t, const tt_look *v, int root, const int *roots, b
   tt_text_add(t, " for %.1f s\n", (double)longest->waited / 1e6);
 }
 
-/* Lists the ranks of the circle that `rank`'s chain leads to. */
+/* Lists the ranks of the circle to which `rank`'s chain leads. */
 static void say_circle(tt_text *t, const tt_look *v, int rank, const int *roots, bool *said) {
   for (int i = 0; i < v->ranks; i++) rank = next_of(v, rank); /* now it is in the circle */
   if (said[rank] || roots[rank] != CIRCLE) return;
@@ -275,7 +274,7 @@ static void say_states(tt_text *t, const tt_look *v, bool *marked) {
 
 void tt_look_findings(tt_text *t, const tt_look *v) {
   const size_t ranks = (size_t)v->ranks;
-  bool *marked = calloc(2 * ranks, sizeof *marked); /* twice the ranks: for say_waits */
+  bool *marked = calloc(2 * ranks, sizeof *marked); /* say_waits needs two arrays */
   int *roots = calloc(ranks, sizeof *roots);
   const size_t before = t->length;
   if (!marked || !roots) t->failed = true;

@@ -1,15 +1,13 @@
 /* job_look.c - finds the shared memory of a process's job through /proc, and reads it from outside.
  *
- * Finding    Each process of a job, a rank or its launcher, holds the shared memory as a
- *            descriptor. A process that does not (`tutti run`, mpirun) may have started processes
- *            that do, so its descendants are searched.
- * Reading    Copies everything out of the file by pread, which neither stops the ranks nor
- *            allocates pages nor faults past the end of the file; only the copies are inspected.
- * Invariant  Opens only descriptors that are named as tutti's, and other users' processes only as
- *            root; an opened file must be a memfd, whatever its name says.
- *            Nothing in the memory is trusted: a number is used only if it is plausible, an offset
- *            only if a control block may lie there. A call record counts only if two copies taken
- *            one after the other are equal.
+ * Finding    Each process of a job, a rank or its launcher, has a descriptor of the shared memory. A process without one
+ *            (`tutti run`, mpirun) may have started processes that have one, so its descendants are searched.
+ * Reading    Everything is copied out of the file by pread, which neither stops the ranks, nor allocates pages, nor
+ *            faults past the end of the file. Only the copies are inspected.
+ * Invariant  Only descriptors with tutti's name are opened, and those of other users' processes only by root. An opened
+ *            file must be a memfd, whatever its name is. Nothing in the memory is trusted: a number is used only if it
+ *            is plausible, an offset only if a control block may lie there, and a call record only if two consecutive
+ *            copies are equal.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "job_look.h"
 #include "process_state.h"
@@ -38,8 +36,7 @@ static bool known(const int *fds, int n, int fd) {
   return false;
 }
 
-/* Copy printable characters; replace everything else, so that no escape sequence reaches a
- * terminal. */
+/* Copies printable characters and replaces all others, so that no escape sequence reaches a terminal. */
 static void copy_words(char *to, const char *from, size_t size) {
   size_t n = strnlen(from, size - 1);
   for (size_t i = 0; i < n; i++) to[i] = (char)(from[i] < 32 || from[i] > 126 ? '?' : from[i]);
@@ -47,7 +44,7 @@ static void copy_words(char *to, const char *from, size_t size) {
 }
 
 static void add_waits(long pid, int fd, tt_found *found) {
-  tt_wait_notes notes[2]; /* a note counts if both copies have it */
+  tt_wait_notes notes[2]; /* a note counts only if both copies contain it */
   for (int i = 0; i < 2; i++)
     if (pread(fd, &notes[i], sizeof *notes, 0) != sizeof *notes || notes[i].magic != TT_WAITS_MAGIC)
       return;
@@ -61,7 +58,7 @@ static void add_waits(long pid, int fd, tt_found *found) {
   }
 }
 
-/* A memfd of tutti's, whatever its name says; or -1. */
+/* Opens a memfd that tutti created. Returns -1 if this fails, or if the file is not a memfd, whatever its name is. */
 static int open_memory(const char *path) {
   struct stat st;
   const int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -86,7 +83,7 @@ static void add_fd(long pid, const char *path, tt_found *found) {
     close(fd);
 }
 
-/* Collect the process's segments and waits; false, with errno, if it may not be inspected. */
+/* Collects the process's segments and waits. Returns false, with errno set, if the process may not be inspected. */
 static bool look_at_process(long pid, tt_found *found) {
   char path[64];
   snprintf(path, sizeof path, "/proc/%ld/fd", pid);
@@ -100,7 +97,7 @@ static bool look_at_process(long pid, tt_found *found) {
   return true;
 }
 
-/* Append the children of `pid` to `all`. */
+/* Appends the children of `pid` to `all`. */
 static void add_children(long pid, long *all, int *n) {
   char path[64];
   snprintf(path, sizeof path, "/proc/%ld/task/%ld/children", pid, pid);
@@ -151,11 +148,11 @@ tutti_status tt_job_find(long pid, tt_found *found) {
 
 enum { MOST_COMMS = 1 << 14 }; /* of all ranks together */
 
-#define AHEAD offsetof(tt_ctrl, flags) /* bytes of a control block that are read */
+#define AHEAD offsetof(tt_ctrl, flags) /* number of bytes of a control block that are read */
 
 typedef struct reader {
   int fd, ranks, founders, comms;
-  uint64_t heaps, stride;  /* where the first heap begins */
+  uint64_t heaps, stride;  /* offset of the first heap; size of a heap */
   tt_ctrl *first, *second; /* copies of AHEAD bytes */
 } reader;
 
@@ -174,7 +171,7 @@ static void take_calls(const reader *r, tt_look_comm *l) {
     if (l->newest < back + 2 || load_relaxed(&a->seq) != seq || memcmp(a, b, sizeof *a) != 0)
       continue;
     const uint32_t kind = load_relaxed(&a->kind);
-    if (kind >> 24 >= TUTTI_COLL_COUNT) continue; /* the memory is overwritten, or of another version */
+    if (kind >> 24 >= TUTTI_COLL_COUNT) continue; /* overwritten, or of another version */
     l->calls[l->ncalls++] =
         (tt_record){.stamp = {seq, load_relaxed(&a->hash)},
                     .coll = kind >> 24,
@@ -262,11 +259,11 @@ static tutti_status read_job_header(reader *r) {
   return TUTTI_OK;
 }
 
-/* ---- what follows ---- */
+/* ---- conclusions ---- */
 
 enum {
-  LONG_US = 100000,  /* a longer wait may last for ever */
-  STALE_US = 2000000 /* a running rank that has not checked for so long does not wait any more */
+  LONG_US = 100000,  /* a longer wait may never end */
+  STALE_US = 2000000 /* a running rank that has not polled for this long is not waiting any more */
 };
 
 static void derive_wait(tt_look_rank *l, tt_look_comm *comm, uint64_t now) {
@@ -277,7 +274,7 @@ static void derive_wait(tt_look_rank *l, tt_look_comm *comm, uint64_t now) {
     l->wait = comm;
 }
 
-/* Names the ranks, numbers the communicators, and finds who waits. */
+/* Names the ranks, numbers the communicators, and finds out which ranks wait. */
 static tutti_status derive(tt_look *look, int comms) {
   const uint64_t now = tt_clock_us(CLOCK_MONOTONIC);
   size_t n = 0;

@@ -1,5 +1,5 @@
-/* job_look.h - the ranks of a job seen from outside: copies of the state in its shared memory, and
- * what follows from them.
+/* job_look.h - inspects the ranks of a job from outside: copies of the state in its shared memory, and the
+ * conclusions from them.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_JOB_LOOK_H
 #define TT_JOB_LOOK_H
@@ -11,36 +11,35 @@
 
 /* A rank in one communicator. */
 typedef struct tt_look_comm {
-  uint64_t home; /* the same for all ranks of it on this node */
-  int number;    /* of the communicator among those of the job, from 1 */
+  uint64_t home; /* identifies the communicator; the same on all its ranks on this node */
+  int number;    /* number of the communicator within the job, starting at 1 */
   int ranks, rank;
-  uint64_t newest, over; /* operations numbered below these: were called; are over */
+  uint64_t newest, over; /* all operations with smaller numbers were called; have ended */
   tt_record calls[TT_RECORDS];
   int ncalls;
   tutti_status aborted;
   char reason[TT_REASON];
-  tt_shown shown;  /* a copy, which nothing changes any more */
-  bool waits;      /* if false, what `shown` says of a wait is unused, and so is: */
-  uint64_t waited; /* us */
+  tt_shown shown;  /* a copy that does not change */
+  bool waits;      /* if false, the wait in `shown` is not valid, nor is `waited` */
+  uint64_t waited; /* duration of the wait, in us */
 } tt_look_comm;
 
-/* A rank, or a joiner; its index is that of its heap. */
+/* A rank, or a joining rank. Its index is that of its heap. */
 typedef struct tt_look_rank {
   int name;    /* its rank in the largest communicator that it belongs to */
-  int pid;     /* 0: it has not attached yet */
-  char state;  /* of its process (tt_process_state) */
-  bool hidden; /* its process is in another PID namespace than this one: its state is not known */
-  bool dead, stopped; /* its process */
-  char exit[48];      /* of a dead one, with `tutti run`: ", it exited with status 3"; or empty */
-  bool left;          /* it has given back all it had: it waits for no rank, and no rank for it */
+  int pid;     /* 0 if it has not attached yet */
+  char state;  /* state of its process (tt_process_state) */
+  bool hidden; /* its process is in another PID namespace, so its state is unknown */
+  bool dead, stopped; /* its process is dead; is stopped */
+  char exit[48];      /* if dead under `tutti run`: ", it exited with status 3"; otherwise empty */
+  bool left; /* it has released everything: it waits for no rank, and no rank waits for it */
   bool hides;         /* it may have more communicators than these */
   int ncomms;
   tt_look_comm *comms;
-  const tt_look_comm *wait; /* the communicator of its longest wait, over all its threads; NULL: it does not
-                               wait, or not for long */
+  const tt_look_comm *wait; /* communicator of its longest wait; NULL: no wait, or a short one */
 } tt_look_rank;
 
-/* What a process waits for outside an operation (long_wait.h). */
+/* A wait of a process outside of an operation (long_wait.h). */
 typedef struct tt_look_wait {
   long pid;
   double seconds;
@@ -48,39 +47,40 @@ typedef struct tt_look_wait {
 } tt_look_wait;
 
 typedef struct tt_look {
-  int ranks; /* heaps: founders, then joiners that have attached */
+  int ranks; /* number of heaps: founders, then joining ranks that have attached */
   bool used; /* any rank has attached */
   tt_look_rank *rank;
-  uint64_t *homes; /* of its communicators, ascending */
+  uint64_t *homes; /* `home` of each communicator, ascending */
   int nhomes;
 } tt_look;
 
-enum { TT_LOOK_JOBS = 16, TT_LOOK_WAITS = 256 }; /* the most that are shown */
+enum { TT_LOOK_JOBS = 16, TT_LOOK_WAITS = 256 }; /* maximum numbers that are shown */
 
-/* What is found through a process and its descendants. */
+/* The segments and waits that were found through a process and its descendants. */
 typedef struct tt_found {
-  int fd[TT_LOOK_JOBS], fds; /* of segments, which the caller closes */
+  int fd[TT_LOOK_JOBS], fds; /* descriptors of segments, which the caller closes */
   tt_look_wait wait[TT_LOOK_WAITS];
   int waits;
 } tt_found;
 
-/* TUTTI_ERR_ARG: no such process; TUTTI_ERR_SYSTEM: it is another user's, or there is neither a segment nor a wait. */
+/* Returns TUTTI_ERR_ARG if the process does not exist, and TUTTI_ERR_SYSTEM if it belongs to another user, or if neither a
+ * segment nor a wait was found. */
 tutti_status tt_job_find(long pid, tt_found *found);
 
-/* TUTTI_ERR_SYSTEM: not a job's memory, or another version's; TUTTI_ERR_MEMORY. Call tt_look_free
+/* Returns TUTTI_ERR_SYSTEM if the memory does not belong to a job of this version, or TUTTI_ERR_MEMORY. Call tt_look_free
  * after errors, too. */
 tutti_status tt_job_look(int fd, tt_look *look);
 void tt_look_free(tt_look *look);
-/* The call of operation `seq` of a communicator; NULL if its records do not hold it. */
+/* Returns the call of operation `seq` of a communicator, or NULL if the records do not contain it. */
 const tt_record *tt_look_call(const tt_look_comm *comm, uint64_t seq);
 
-/* ---- what follows from it (job_findings.c) ---- */
+/* ---- conclusions (job_findings.c) ---- */
 
-/* Appends a call of the communicator: "allreduce of 3 float, sum (operation 7)"; and what a rank waits in: the same, or
- * "a message, to receive 10 double with tag 3". */
+/* Appends a call of the communicator: "allreduce of 3 float, sum (operation 7)". tt_look_add_waiting appends the call that a
+ * rank waits in, or "a message, to receive 10 double with tag 3". */
 void tt_look_add_call(tt_text *t, const tt_look_comm *comm, uint64_t seq);
 void tt_look_add_waiting(tt_text *t, const tt_look_comm *comm);
-/* Appends what is wrong, a sentence on each line. */
+/* Appends what is wrong, one sentence per line. */
 void tt_look_findings(tt_text *t, const tt_look *v);
 
 #endif

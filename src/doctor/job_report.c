@@ -1,8 +1,8 @@
-/* job_report.c - tutti_job_report: what the ranks of a job do, for people or as JSON.
+/* job_report.c - tutti_job_report: reports what the ranks of a job do, for people or as JSON.
  *
- * Idea       the job's memory is found through a process, copied, and described: a line per
- *            rank, then what is wrong, one sentence a line.
- * Invariant  published data may be wrong, or of different moments; every walk ends.
+ * Idea       The job's memory is found through a process, copied, and described: one line per rank, then what is
+ *            wrong, one sentence per line.
+ * Invariant  Published data may be wrong, or from different moments; every walk ends.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <inttypes.h>
 #include <stdio.h>
@@ -62,7 +62,7 @@ static void say_comm(tt_text *t, const tt_look *v, const tt_look_comm *comm) {
   tt_text_add(t, "\n");
 }
 
-/* Describes all communicators that the rank is inside a call of; else its most active one. */
+/* Describes every communicator with a call in progress on this rank, or else the rank's most active communicator. */
 static void describe_rank(tt_text *t, const tt_look *v, const tt_look_rank *l) {
   const tt_look_comm *most = NULL;
   char head[60];
@@ -173,8 +173,8 @@ static void json_job(tt_text *t, const tt_look *v) {
 
 /* ---- all steps ---- */
 
-/* Reports the segments that ranks use; if no segment is used and no other wait was found, the first one. Each part of
- * `tutti run --hosts` has a segment that its ranks leave unused. */
+/* Reports the segments that ranks use. If no segment is used and no other wait was found, reports the first one. Each
+ * part of `tutti run --hosts` has a segment that its ranks leave unused. */
 static tutti_status report_jobs(const tt_found *found, bool json, tt_text *t) {
   tt_look look[TT_LOOK_JOBS] = {{.ranks = 0}};
   tutti_status status = TUTTI_OK;
@@ -192,7 +192,7 @@ static tutti_status report_jobs(const tt_found *found, bool json, tt_text *t) {
   return status;
 }
 
-/* Waits outside operations. */
+/* Reports waits outside of operations. */
 static void report_waits(const tt_found *found, bool json, tt_text *t) {
   for (int i = 0; i < found->waits; i++) {
     const tt_look_wait *w = &found->wait[i];

@@ -1,11 +1,11 @@
-/* coded.c - the messages of a run: to ranks that share no memory they may be compressed (code.h).
+/* coded.c - the messages of a run; those to ranks that share no memory may be compressed (code.h).
  *
- * Idea       Steps send and receive numbers, and are not affected by compression. For each far rank there are two frames, one
- *            outgoing and one incoming, and the decompressed numbers of the incoming one.
- * Cost       96 KiB for each far rank that a run exchanges messages with, kept until the run is freed.
- * Invariant  A frame compresses numbers of one message and of one block of the vector, in whole TT_CODE_BLOCKs that are counted
- *            from the start of the block. The same numbers therefore have the same codes in every message, and complete sums,
- *            which were rounded (run.c), arrive unchanged. The wire to a far rank copies the bytes that it takes.
+ * Idea       Steps send and receive numbers, and are not affected by compression. For each far rank there are an outgoing
+ *            frame, an incoming frame, and a buffer for the decompressed numbers of the incoming one.
+ * Cost       96 KiB for each far rank that a run communicates with, kept until the run is freed.
+ * Invariant  A frame compresses numbers of one message and of one block of the vector, in whole TT_CODE_BLOCKs counted from
+ *            the start of the block. The same numbers therefore have the same codes in every message, and complete sums,
+ *            which were rounded (run.c), arrive unchanged. The wire to a far rank copies the bytes that it accepts.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -13,11 +13,11 @@
 #include "engine.h"
 
 typedef struct tt_coded {
-  _Alignas(64) char numbers[TT_FRAME_RAW]; /* decoded */
-  size_t ready, used;                      /* bytes of them */
-  tt_stamp stamp;                          /* of the operation that they belong to */
-  size_t got;                              /* bytes of `in` */
-  size_t sent, have, stands_for;           /* of `out`: bytes sent, bytes in total, their decoded size */
+  _Alignas(64) char numbers[TT_FRAME_RAW]; /* decoded numbers */
+  size_t ready, used;                      /* bytes of `numbers` that are decoded; that were used */
+  tt_stamp stamp;                          /* stamp of the operation that they belong to */
+  size_t got;                              /* bytes of `in` that have arrived */
+  size_t sent, have, stands_for;           /* of `out`: bytes sent, bytes in total, decoded size */
   char in[TT_FRAME], out[TT_FRAME];
 } tt_coded;
 
@@ -25,7 +25,7 @@ static bool is_coded(const tt_run *r, int peer) {
   return r->o->coding.code && peer < r->o->wire->ranks && r->o->coding.far[peer];
 }
 
-/* NULL: out of memory, or none yet. */
+/* Returns the state of coded messages to a peer. Returns NULL and sets *status if out of memory. */
 static tt_coded *coded_with(tt_run *r, int peer, tutti_status *status) {
   if (!r->coded) r->coded = calloc((size_t)r->o->wire->ranks, sizeof *r->coded);
   if (r->coded && !r->coded[peer] &&
@@ -46,17 +46,17 @@ void tt_link_free(tt_run *r) {
   r->fresh = NULL;
 }
 
-/* ---- errors that are owed ---- */
+/* ---- rounding errors ---- */
 
-/* Is every block of a span marked, apart from the part that is not sent? */
+/* Returns true if every block of a span is marked, except for the part that is not sent. */
 static bool all_marked(const uint8_t *marks, const tt_span *span, tt_gap skip) {
   for (uint32_t i = 0; i < tt_span_size(span); i++)
     if ((i < skip.lo || i >= skip.hi) && !marks[tt_span_block(span, i)]) return false;
   return true;
 }
 
-/* A partial sum or an input is fresh, until it was received or completed. One that is sent to several
- * ranks is sent without the kept rounding error, because all must get the same numbers. */
+/* Marks the sends of fresh numbers: inputs, and partial sums that were neither received nor completed. A send to
+ * several ranks is not marked: it ignores the kept rounding errors, because all ranks must get the same numbers. */
 bool tt_owed_begin(tt_run *r) {
   const tt_sched *s = r->program->sched;
   free(r->fresh);
@@ -92,7 +92,7 @@ bool tt_owed_begin(tt_run *r) {
 
 static float remainder_of(float x, float rounded) {
   const float rest = x - rounded;
-  return rest - rest == 0 ? rest : 0; /* an infinity or a NaN leaves nothing */
+  return rest - rest == 0 ? rest : 0; /* an infinity or a NaN leaves no error */
 }
 
 void tt_owed_round(tt_code code, float *x, float *owed, size_t n) {
@@ -106,7 +106,7 @@ void tt_owed_round(tt_code code, float *x, float *owed, size_t n) {
   }
 }
 
-/* As tt_frame_make, of numbers and their kept rounding errors. */
+/* Like tt_frame_make, but adds the kept rounding errors to the numbers first, and updates them. */
 static size_t make_frame(tt_code code, tutti_type type, const void *from, float *owed, size_t bytes,
                          void *frame, size_t *taken) {
   float x[TT_FRAME_RAW / sizeof(float)], y[TT_FRAME_RAW / sizeof(float)];
@@ -146,7 +146,7 @@ size_t tt_link_push(tt_run *r, int peer, const void *bytes, float *owed, size_t 
 
 /* ---- in ---- */
 
-/* Takes bytes of a frame; true: it is whole, and decoded. */
+/* Receives bytes of a frame. Returns true once the frame is complete and decoded. */
 static bool take_frame(tt_run *r, int peer, tt_coded *c, size_t n, tutti_status *status) {
   const tt_operation *o = r->o;
   size_t size = TT_FRAME_HEAD, numbers = 0;

@@ -1,22 +1,22 @@
-/* device_near.c - kernels within a host, and messages between hosts, in one call.
+/* device_near.c - one call that uses kernels within a host and messages between hosts.
  *
- * Idea       if the first steps of a plan are two-shot's among the ranks of a host, a kernel sums each rank's block out of the
- *            host's vectors, where they lie on devices, and only this block is copied to the memory of the host. This completes
- *            those two steps; the others run as usual. Other hosts get the same messages and are not involved.
- * Cost       three rounds of flags among the ranks of the host, and a kernel and a copy for each slice.
- * Agreement  a rank publishes its vector's name, or that it offers none (round 0); whether it has mapped all vectors, once its
- *            stream has produced its own (1); and that its kernels have ended (2). If any rank cannot, all send messages. A
- *            rank with vectors on the host does not wait.
- * Invariant  the operands and the order of the step, so the same bits. No vector is written by its rank, nor freed, while a
- *            kernel may read it: slices begin after round 2.
+ * Idea       The first steps of a plan may be those of two-shot among the ranks of a host. If the host's vectors lie on
+ *            devices, a kernel then sums each rank's block directly, and only this block is copied to host memory. This
+ *            completes those two steps; the others run as usual. Other hosts get the same messages and are not involved.
+ * Cost       Three rounds of flags among the ranks of the host, and a kernel and a copy for each slice.
+ * Agreement  A rank publishes its vector's name, or that it offers none (round 0); whether it has mapped all vectors, once
+ *            its stream has computed its own (round 1); and that its kernels have ended (round 2). If any rank cannot
+ *            take part, all send messages. A rank whose vectors are in host memory does not wait.
+ * Invariant  The operands and their order are those of the step, so the result has the same bits. A rank neither writes
+ *            nor frees its vector while a kernel may read it: slices start after round 2.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
 #include "engine.h"
 
-enum { SENT, REDUCED }; /* the two steps that kernels make */
+enum { SENT, REDUCED }; /* the two steps that kernels replace */
 
-/* What a rank shows of its vector. */
+/* The data that a rank publishes about its vector. */
 typedef struct offer {
   uint8_t offers;
   tutti_device_name src;
@@ -30,7 +30,7 @@ tutti_op tt_near_op(const tt_wire *w, tutti_op op) {
 
 /* ---- which plans ---- */
 
-/* Does this step read nothing of the caller's vector but what step REDUCED made of it? */
+/* Returns true if this step reads nothing of the caller's vector except the result of step REDUCED. */
 static bool reads_sums_alone(const tt_step *step, const tt_span *sum) {
   const tt_span *reads[] = {&step->own, &step->in};
   const int n = step->kind == TT_REDUCE ? 2 : step->kind == TT_RECV ? 0 : 1;
@@ -44,7 +44,7 @@ static bool reads_sums_alone(const tt_step *step, const tt_span *sum) {
   return true;
 }
 
-/* Does a step exchange something with every other rank of this host, and with no other? */
+/* Returns true if a step exchanges messages with every other rank of this host, and with no other rank. */
 static bool is_among_near(const tt_program *p, const tt_wire *w, uint32_t step) {
   if (p->at[step + 1] - p->at[step] != (uint32_t)w->near.wire->ranks - 1 || p->waits[step])
     return false;
@@ -85,7 +85,7 @@ static bool offers(const tt_operation *o) {
          tt_near_first(o->program, o->wire);
 }
 
-/* Shows n bytes in a round; false: not yet. */
+/* Publishes n bytes in a round. Returns false if the slot is not free yet. */
 static bool show(tt_operation *o, uint32_t round, const void *bytes, size_t n) {
   tt_wire *near = o->wire->near.wire;
   void *slot = near->memory->flag_slot(near, o->stamp.seq, round, n);
@@ -102,7 +102,7 @@ static const void *shown(const tt_operation *o, int rank, uint32_t round, size_t
   return near->memory->flag_get(near, rank, o->stamp.seq, round, n, hash);
 }
 
-/* Have all ranks of the host shown something in this round? */
+/* Returns true once all ranks of the host have published their data for this round. */
 static bool all_show(tt_operation *o, uint32_t round, size_t n) {
   const tt_wire *near = o->wire->near.wire;
   for (int r = 0; r < near->ranks; r++) {
@@ -117,14 +117,14 @@ static bool all_show(tt_operation *o, uint32_t round, size_t n) {
   return true;
 }
 
-/* What rank r of the host shows; this rank's own is at `mine`. */
+/* Returns the data that rank r of the host has published. This rank's own data are at `mine`. */
 static const void *shown_by(const tt_operation *o, int r, uint32_t round, const void *mine,
                             size_t n) {
   uint32_t hash;
   return r == o->wire->near.wire->rank ? mine : shown(o, r, round, n, &hash);
 }
 
-/* What a rank with an offer shows. */
+/* Returns the data that a rank with an offer publishes. */
 static offer own_vector(const tt_operation *o) {
   offer own = {.offers = 1};
   tutti_device_name dst;
@@ -139,7 +139,8 @@ static bool all_offer(const tt_operation *o) {
   return true;
 }
 
-/* Maps the vectors of all ranks of the host, for the kernels: `from`, in the order of the step's operands. */
+/* Maps the vectors of all ranks of the host for the kernels. The addresses go to `from`, in the order of the step's
+ * operands. */
 static mapped map_all(const tt_operation *o, const void **from) {
   const tt_program *p = o->program;
   const tt_peers *peers = &p->sched->steps[REDUCED].peers;
@@ -172,7 +173,8 @@ static int count_devices(const tt_operation *o) {
   return devices;
 }
 
-/* Shows whether it has mapped all vectors; if so, once its own is made. */
+/* Publishes whether this rank has mapped all vectors. If it has, it first waits until its stream has computed its own
+ * vector, and returns false until then. */
 static bool show_mapped(tt_operation *o) {
   const void *from[TT_SUMMED_MOST];
   if (!o->near.tried) o->near.mapped = (uint8_t)map_all(o, from);
@@ -182,7 +184,7 @@ static bool show_mapped(tt_operation *o) {
   return show(o, 1, &o->near.mapped, sizeof o->near.mapped);
 }
 
-/* Have all ranks of the host mapped all vectors? All learn the same. */
+/* Returns true if all ranks of the host have mapped all vectors. The result is the same on all of them. */
 static bool all_mapped(tt_operation *o) {
   mapped worst = MAPPED;
   for (int r = 0; r < o->wire->near.wire->ranks; r++)
@@ -195,7 +197,7 @@ static bool all_mapped(tt_operation *o) {
 
 /* ---- the sums ---- */
 
-/* The bytes of the vector that this rank sums of a slice. */
+/* Returns the size of this rank's block of a slice, in bytes. *at is the block's offset in the vector, in bytes. */
 static size_t own_block(const tt_operation *o, int slice, size_t *at) {
   const tt_sched *s = o->program->sched;
   const tt_span *dst = &s->steps[REDUCED].dst;
@@ -224,7 +226,8 @@ static tutti_status sum_slice(tt_operation *o, const void *const *vectors, int s
   return status;
 }
 
-/* Sums this rank's block of all slices, and waits for it, since peers that give up wait for ranks that are inside. */
+/* Sums this rank's block of all slices, and waits for the kernels, because a peer that gives up waits only for ranks
+ * between `enter` and `leave` (wire.h). */
 static bool sum_all(tt_operation *o) {
   const void *from[TT_SUMMED_MOST];
   if (map_all(o, from) != MAPPED) {
@@ -259,7 +262,7 @@ bool tt_near_landed(const tt_operation *o, int slice) {
 
 /* ---- a pass ---- */
 
-/* One stage, if it can be passed now; `next`: the stage after it. */
+/* Completes one stage if that is possible now. *next is the stage after it. */
 static bool pass(tt_operation *o, tt_near_stage *next) {
   const uint8_t over = 1;
   offer own;

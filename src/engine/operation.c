@@ -1,8 +1,8 @@
-/* operation.c - a collective in progress: its vector in slices, up to TT_FLIGHT of them running
- * concurrently, each on a separate lane.
+/* operation.c - a collective in progress: its vector is divided into slices, of which up to TT_FLIGHT run concurrently,
+ * each on a separate lane.
  *
- * Invariant  Slice s runs on lane s mod TT_FLIGHT of the operation's window place, and starts when
- *            slice s - TT_FLIGHT has ended here; slice.c states the same for the prover.
+ * Invariant  Slice s runs on lane s mod TT_FLIGHT of the operation's window slot, and starts when slice s - TT_FLIGHT has
+ *            ended on this rank; slice.c states the same for the prover.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 
@@ -60,7 +60,7 @@ tutti_status tt_operation_begin_again(tt_operation *o, tt_stamp stamp, uint64_t 
   return o->loop->begin(o);
 }
 
-/* Number of ranks whose values enter this rank's result; 0: it has none. */
+/* Returns the number of ranks whose values enter this rank's result, or 0 if it has no result. */
 static int summands(const tt_operation *o) {
   const tt_sched *s = o->program->sched;
   if (!tt_coll_reduces(s->coll) || s->rank >= s->data) return 0;
@@ -68,7 +68,7 @@ static int summands(const tt_operation *o) {
   return s->data;
 }
 
-/* The result of a single rank was never reduced; a logical op must still yield 0 or 1. */
+/* A result from the values of one rank was never reduced, but a logical op must still yield 0 or 1. */
 static bool finishes_alone(const tt_operation *o) {
   return o->call.op >= TUTTI_LAND && o->call.op <= TUTTI_LXOR && summands(o) == 1;
 }
@@ -78,7 +78,7 @@ static void finish_alone(tt_operation *o) {
   tt_truths(o->call.type, o->call.dst, o->table ? o->table[1] : o->call.count);
 }
 
-/* Has this slice's input come, or was it always here? */
+/* Returns true if this slice's input has arrived, or did not have to be copied. */
 static bool slice_landed(const tt_operation *o, int slice) {
   if (!o->call.staged) return true;
   if (o->near.kernels) return tt_near_landed(o, slice);
@@ -104,7 +104,7 @@ static bool progress_slices(tt_operation *o) {
   return moved;
 }
 
-/* Bytes at the start of the result that are final: those before the first slice that is under way. */
+/* Returns the number of bytes at the start of the result that are final: those before the first slice in progress. */
 static uint64_t final_bytes(const tt_operation *o) {
   if (o->finished == o->slices) return UINT64_MAX;
   if (o->loop) return o->loop->final ? o->loop->final(o) : 0;
@@ -117,7 +117,7 @@ static uint64_t final_bytes(const tt_operation *o) {
 
 static bool progress_on_host(tt_operation *o);
 
-/* Do the devices sum, or may they when all ranks have agreed? Then no data is copied to the host. */
+/* Returns true if the devices sum, or may do so once all ranks have agreed. Then no data are copied to the host. */
 static bool stays_there(const tt_operation *o) {
   const tt_pieces *p = &o->pieces;
   if (o->near.stage != TT_NEAR_SETTLED) return true;
@@ -126,8 +126,8 @@ static bool stays_there(const tt_operation *o) {
           (p->mine.comes == TT_REACHED && p->put_by_all == UINT32_MAX));
 }
 
-/* One pass over the copies from and to the device, as the trace records them: a step lasts while the rank has nothing
- * else to do. */
+/* Makes one pass over the copies from and to the device, and traces them. A traced step lasts while the rank has
+ * nothing else to do. */
 static bool progress_copies(tt_operation *o) {
   tt_staged *s = o->call.staged;
   if (__builtin_expect(!o->trace, 1)) return tt_staged_progress(s, &o->status);
@@ -141,8 +141,8 @@ static bool progress_copies(tt_operation *o) {
   return moved;
 }
 
-/* The same on vectors that are copied from a device and back. Fast paths other than the arena's
- * allreduce begin when the whole vector has arrived. */
+/* Progress for vectors that are copied from a device and back. Fast paths other than the arena's allreduce start when
+ * the whole vector has arrived. */
 static bool progress_staged(tt_operation *o) {
   tt_staged *s = o->call.staged;
   if (stays_there(o)) {
@@ -192,7 +192,7 @@ void tt_operation_release(tt_operation *o) {
     tt_run_free(o->runs[i], o->wire);
     o->runs[i] = NULL;
   }
-  free(o->slots); /* and the inputs behind them */
+  free(o->slots); /* includes the inputs */
   o->slots = NULL;
   o->inputs_capacity = 0;
 }

@@ -1,4 +1,4 @@
-/* p2p.c - moves p2p messages: headers, and the bytes that did not fit in them.
+/* p2p.c - moves p2p messages: headers, and the bytes that do not fit in them.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "p2p.h"
 
@@ -7,21 +7,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PACKET = 256, GULP = 1 << 20 }; /* GULP: most bytes received in one pass */
+enum { PACKET = 256, GULP = 1 << 20 }; /* GULP: maximum number of bytes received in one pass */
 
 typedef struct header {
   uint64_t count;
   uint32_t type;
-  uint32_t inside; /* bytes of the message behind the header */
+  uint32_t inside; /* bytes of the message that follow in the same packet */
   int32_t tag;
   uint32_t unused;
 } header;
 
-typedef struct queue { /* of messages, in the order of posting */
+typedef struct queue { /* messages, in the order of posting */
   tt_p2p_message *first, **end;
 } queue;
 
-/* A message that came before a receive accepted it. */
+/* A message that arrived before a receive accepted it. */
 typedef struct early {
   header head;
   size_t bytes, moved;
@@ -30,10 +30,10 @@ typedef struct early {
 } early;
 
 typedef struct peer {
-  queue out;            /* sends to it that have not finished */
-  uint64_t sent;        /* number of the next */
-  uint32_t wanted;      /* receives that take a message of this rank alone */
-  bool active;          /* has such sends or receives: in the list of these peers */
+  queue out;            /* unfinished sends to it */
+  uint64_t sent;        /* number of the next message */
+  uint32_t wanted;      /* receives that accept only messages of this rank */
+  bool active;          /* has such sends or receives, so it is in the list of active peers */
   struct peer *next;    /* in that list */
   tt_p2p_message *into; /* the receive whose message is arriving; or NULL */
   early *early;         /* in the order of arrival; the last may still be arriving */
@@ -42,9 +42,9 @@ typedef struct peer {
 struct tt_p2p {
   tt_wire *wire;
   peer *active;
-  queue wanted;        /* receives that have not finished */
-  uint32_t wanted_any; /* of these, how many would take a message of any rank */
-  queue over;          /* of this pass */
+  queue wanted;        /* unfinished receives */
+  uint32_t wanted_any; /* how many of them accept messages of any rank */
+  queue over;          /* messages that have ended in this pass */
   peer peers[];
 };
 
@@ -59,7 +59,7 @@ static void queue_add(queue *q, tt_p2p_message *m) {
   q->end = &m->next;
 }
 
-/* Takes the message at a link out. */
+/* Removes the message at a link from the queue, and returns it. */
 static tt_p2p_message *queue_take(queue *q, tt_p2p_message **link) {
   tt_p2p_message *m = *link;
   *link = m->next;
@@ -91,7 +91,7 @@ void tt_p2p_free(tt_p2p *p2p) {
   free(p2p);
 }
 
-/* Its sends and receives are driven. */
+/* Adds a peer to the list of those whose sends and receives are driven. */
 static void activate(tt_p2p *p2p, peer *p) {
   if (p->active) return;
   p->active = true;
@@ -99,7 +99,7 @@ static void activate(tt_p2p *p2p, peer *p) {
   p2p->active = p;
 }
 
-/* One receive more, or less, for messages of this rank, or of any. */
+/* Increments or decrements the number of receives for messages of this rank, or of any rank. */
 static void count_receive(tt_p2p *p2p, int source, bool more) {
   uint32_t *n = source == TUTTI_ANY_SOURCE ? &p2p->wanted_any : &p2p->peers[source].wanted;
   *n += more ? 1 : -1u;
@@ -116,7 +116,7 @@ void tt_p2p_post(tt_p2p *p2p, tt_p2p_message *m) {
     count_receive(p2p, m->peer, true);
 }
 
-/* Takes a receive out of the list of those that have not finished. */
+/* Removes a receive from the list of unfinished receives. */
 static void remove_receive(tt_p2p *p2p, tt_p2p_message *m) {
   tt_p2p_message **link = &p2p->wanted.first;
   while (*link != m) link = &(*link)->next;
@@ -137,7 +137,7 @@ static bool accepts(const tt_p2p_message *m, int source, int tag) {
          (m->tag == tag || m->tag == TUTTI_ANY_TAG);
 }
 
-/* The receive that takes such a message; NULL: no such receive is posted. */
+/* Returns the first posted receive that accepts such a message, or NULL. */
 static tt_p2p_message *receive_for(const tt_p2p *p2p, int source, int tag) {
   tt_p2p_message *m = p2p->wanted.first;
   while (m && !accepts(m, source, tag)) m = m->next;
@@ -154,7 +154,7 @@ bool tt_p2p_is_alone(const tt_p2p *p2p, const tt_p2p_message *m) {
   return true;
 }
 
-/* A receive takes a message. False, and *status: it has no room for it, or another type. */
+/* Assigns a message to a receive. Returns false and sets *status if the receive has no room for it, or another type. */
 static bool open_receive(tt_p2p *p2p, tt_p2p_message *m, int source, const header *head,
                          tutti_status *status) {
   if (head->type != m->type || head->count > m->count) {
@@ -201,7 +201,7 @@ static bool send_header(tt_p2p *p2p, tt_p2p_message *m, bool *moved, tutti_statu
   return m->opened = *moved = true;
 }
 
-/* True once the whole message has been sent. */
+/* Returns true once the whole message has been sent. */
 static bool send_message(tt_p2p *p2p, tt_p2p_message *m, bool *moved, tutti_status *status) {
   tt_wire *w = p2p->wire;
   if (!m->opened && !send_header(p2p, m, moved, status)) return false;
@@ -225,7 +225,7 @@ static void send_all(tt_p2p *p2p, peer *p, bool *moved, tutti_status *status) {
   tt_wire *w = p2p->wire;
   for (tt_p2p_message **link = &p->out.first; *link;) {
     tt_p2p_message *m = *link;
-    if (!send_message(p2p, m, moved, status)) return; /* messages behind it wait */
+    if (!send_message(p2p, m, moved, status)) return; /* later messages wait */
     if (m->exported && !w->channel->consumed(w, m->peer, TT_LANE_P2P, m->ticket)) {
       link = &m->next;
     } else {
@@ -235,7 +235,7 @@ static void send_all(tt_p2p *p2p, peer *p, bool *moved, tutti_status *status) {
   }
 }
 
-/* This rank's messages to itself. */
+/* Delivers this rank's messages to itself. */
 static void deliver_to_self(tt_p2p *p2p, bool *moved, tutti_status *status) {
   const int me = p2p->wire->rank;
   peer *p = &p2p->peers[me];
@@ -256,7 +256,7 @@ static void deliver_to_self(tt_p2p *p2p, bool *moved, tutti_status *status) {
 
 /* ---- receiving ---- */
 
-/* The next message of a rank has a header: a receive takes it; or, if none accepts it, it is kept as an early one. */
+/* Reads the header of the next message from a rank. If no receive accepts the message, it is kept as an early one. */
 static bool read_header(tt_p2p *p2p, int source, bool *moved, tutti_status *status) {
   tt_wire *w = p2p->wire;
   peer *p = &p2p->peers[source];
@@ -303,7 +303,7 @@ static bool read_header(tt_p2p *p2p, int source, bool *moved, tutti_status *stat
   return *moved = true;
 }
 
-/* Moves the bytes of an arriving message. True: all have come. */
+/* Receives bytes of an arriving message. Returns true once all bytes have arrived. */
 static bool pull(tt_wire *w, int source, char *at, size_t bytes, size_t *done, bool *moved,
                  tutti_status *status) {
   tt_stamp stamp;
@@ -321,7 +321,7 @@ static bool pull(tt_wire *w, int source, char *at, size_t bytes, size_t *done, b
   return !left;
 }
 
-/* Hands early messages over that have come and are now wanted. */
+/* Delivers early messages that have arrived completely and that a receive now accepts. */
 static void deliver_early(tt_p2p *p2p, int source, bool *moved, tutti_status *status) {
   for (early **link = &p2p->peers[source].early; *link && !*status;) {
     early *e = *link;
@@ -338,7 +338,7 @@ static void deliver_early(tt_p2p *p2p, int source, bool *moved, tutti_status *st
   }
 }
 
-/* Receives what a rank sends, as long as receives wait for it. */
+/* Receives messages from a rank as long as receives wait for them. */
 static void receive_from(tt_p2p *p2p, int source, bool *moved, tutti_status *status) {
   peer *p = &p2p->peers[source];
   if (!p->wanted && !p2p->wanted_any) return;
@@ -354,7 +354,7 @@ static void receive_from(tt_p2p *p2p, int source, bool *moved, tutti_status *sta
   } while (!*status && (p->wanted || p2p->wanted_any) && read_header(p2p, source, moved, status));
 }
 
-/* ---- both ---- */
+/* ---- both directions ---- */
 
 static void progress_peer(tt_p2p *p2p, peer *p, bool *moved, tutti_status *status) {
   const int rank = (int)(p - p2p->peers);

@@ -1,13 +1,12 @@
 /* pace.c - order of sends over a simulated network.
  *
- * Idea       Message k of slice s has the number s * D + k. Within a slice, and to the peers of a
- *            level, messages are sent one at a time, in the order of their numbers. If every rank has
- *            the same steps, a slice starts after the end of the slice that it replaces; otherwise
- *            after the whole previous slice.
- * Together   If the placement of ranks is unknown, the messages of a step are sent together, and steps
- *            one at a time: many messages spread over all links, and one does not (cost/contention.c).
- * Invariant  A message waits only for smaller numbers, on this rank and on all others. Some message
- *            can therefore always be sent, although each ends only when it is received.
+ * Idea       Message k of slice s has the number s * D + k. Messages of a slice, and messages to the peers of a level, are
+ *            sent one at a time, in the order of their numbers. If every rank has the same steps, a slice starts after the
+ *            end of the slice that it replaces; otherwise after the whole previous slice.
+ * Together   If the placement of ranks is unknown, the messages of a step are sent together, and steps one at a time: many
+ *            messages spread over all links, and one does not (cost/contention.c).
+ * Invariant  A message waits only for smaller numbers, on this rank and on all others. Some message can therefore always be
+ *            sent, although each ends only when it is received.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "engine.h"
 
@@ -15,20 +14,20 @@ static bool sends(const tt_program *p, uint32_t k) {
   return p->sched->steps[p->transfers[k].step].kind == TT_SEND;
 }
 
-/* No two are equal: the earlier slice first. */
+/* Returns a number that orders sends. No two are equal; earlier slices come first. */
 static uint64_t send_priority(const tt_program *p, int slice, uint32_t k) {
   const uint64_t step = p->alike ? (p->ntransfers + TT_FLIGHT - 1) / TT_FLIGHT : p->ntransfers;
   return ((uint64_t)slice * step + k) << 20 | (uint64_t)slice;
 }
 
-/* The first message from `k` on to peers of a level; ntransfers: none. */
+/* Returns the first message, from `k` up, to a peer of this level, or ntransfers if no such message is left. */
 static uint32_t first_to(const tt_wire *wire, const tt_program *p, uint32_t k, uint8_t level) {
   while (k < p->ntransfers && (!sends(p, k) || wire->paced.level[p->transfers[k].peer] != level))
     k++;
   return k;
 }
 
-/* Is the slice's next message to that level after `than`, or nonexistent? */
+/* Returns true if the slice's next message to that level comes after `than`, or does not exist. */
 static bool later(const tt_operation *o, int slice, uint32_t from, uint8_t level, uint64_t than) {
   const uint32_t k = first_to(o->wire, o->program, from, level);
   return k == o->program->ntransfers || send_priority(o->program, slice, k) > than;
@@ -40,7 +39,7 @@ void tt_pace_over(tt_run *r) {
     r->sent++;
 }
 
-/* Is the message the next one, or does it go with that one? */
+/* Returns true if the message is the next one, or is sent together with it. */
 static bool is_next(const tt_run *r, uint32_t k) {
   const tt_transfer *all = r->program->transfers;
   return r->sent == k || (r->o->wire->paced.at_once && all[r->sent].step == all[k].step);

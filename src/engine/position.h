@@ -1,13 +1,13 @@
-/* position.h - where the bytes of a span's blocks are, in one slice of a run.
+/* position.h - locates the bytes of a span's blocks, in one slice of a run.
  *
- * Idea       A span names blocks; a cursor walks over their bytes, as far as they lie side by side in memory.
+ * Idea       A span names blocks. A cursor walks over their bytes, one contiguous piece of memory at a time.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_POSITION_H
 #define TT_POSITION_H
 
 #include "engine.h"
 
-/* The bytes of the positions lo .. hi - 1 of a span. */
+/* Returns the size of positions lo .. hi - 1 of a span, in bytes. */
 static inline uint64_t tt_run_span_bytes(const tt_run *r, const tt_span *span, uint32_t lo,
                                          uint32_t hi) {
   const tt_partition *blocks = &r->partition[span->buf];
@@ -22,7 +22,7 @@ static inline uint64_t tt_run_span_bytes(const tt_run *r, const tt_span *span, u
   return elements * r->o->reducer.element;
 }
 
-/* The contiguous bytes at a cursor: their address and number (NULL and 0: at the end). */
+/* Returns the number of contiguous bytes at a cursor, and their address; 0 and NULL at the end. */
 static inline uint64_t tt_contiguous(const tt_run *r, const tt_span *span, tt_cursor *c,
                                      char **address) {
   const uint32_t B = r->program->sched->blocks;
@@ -46,7 +46,7 @@ static inline uint64_t tt_contiguous(const tt_run *r, const tt_span *span, tt_cu
   return 0;
 }
 
-/* What is owed of the numbers at a cursor; NULL: the call keeps no errors. */
+/* Returns the kept rounding errors of the numbers at a cursor, or NULL if the call keeps none. */
 static inline float *tt_owed_at(const tt_run *r, const tt_span *span, const tt_cursor *c) {
   if (!r->fresh) return NULL;
   const uint32_t block = tt_span_block(span, c->at) % r->program->sched->blocks;

@@ -1,5 +1,5 @@
-/* program.c - prepares a schedule to run: numbers its messages per pair, and lists for each step
- * the steps that wait for it.
+/* program.c - prepares a schedule for running: numbers its messages within each pair, and lists for each step the steps
+ * that wait for it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -18,10 +18,10 @@ static uint32_t count_transfers(const tt_sched *s) {
   return n;
 }
 
-/* Number every message within its pair and direction. */
+/* Numbers every message within its pair and direction. Returns false if out of memory. */
 static bool list_transfers(tt_program *p) {
   const tt_sched *s = p->sched;
-  uint32_t *pair_of = calloc(4 * (size_t)s->ranks, sizeof *pair_of); /* plus one; 0: none yet */
+  uint32_t *pair_of = calloc(4 * (size_t)s->ranks, sizeof *pair_of); /* 1 + index; 0: none yet */
   uint32_t *turns = pair_of + 2 * s->ranks, n = 0;
   if (!pair_of) return false;
   for (uint32_t i = 0; i < s->nsteps; i++) {
@@ -56,7 +56,7 @@ static void turn_round(tt_program *p) {
       p->next[p->next_at[s->after[k] + 1]++] = i;
 }
 
-/* One allocation, with its tables behind it. */
+/* The tables share the program's allocation. */
 tt_program *tt_program_new(const tt_sched *sched, const int *order, tt_shape shape) {
   const size_t n = sched->nsteps, transfers = count_transfers(sched);
   tt_program *p = calloc(1, sizeof *p + transfers * sizeof *p->transfers +

@@ -1,11 +1,10 @@
 /* run.c - one run of a program on one slice: the generic engine.
  *
- * Idea       Started steps are in a short list; each pass tries to advance every one: sends push
- *            bytes, receives take arrived bytes, reductions take as much as all their inputs have.
- *            A step that ends lets the steps that waited for it start.
- * Invariant  A message moves only when it is the next of its pair; a send that exported its bytes
- *            to the wire ends when they are consumed; a message of no bytes (empty blocks) is
- *            skipped on both sides.
+ * Idea       Steps that have started are in a short list. Each pass tries to advance all of them: sends push bytes, receives
+ *            take bytes that have arrived, and reductions process as many bytes as all their inputs have. When a step ends,
+ *            the steps that waited for it may start.
+ * Invariant  A message moves only when it is the next of its pair. A send that exported its bytes to the wire ends when they
+ *            are consumed. A message of no bytes (empty blocks) is skipped on both sides.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -16,11 +15,11 @@
 typedef struct tt_moving {
   tt_cursor cursor;
   uint64_t left;   /* bytes still to move */
-  uint64_t ticket; /* of the last exported bytes, or 0 */
+  uint64_t ticket; /* ticket of the last exported bytes, or 0 */
   bool exported, over;
 } tt_moving;
 
-/* Bytes that bound the duration of one call of progress. */
+/* Maximum number of bytes moved at a time, which limits the duration of one call of progress. */
 enum { GULP = 1 << 20 };
 
 /* ---- steps ---- */
@@ -76,7 +75,7 @@ static bool my_turn(const tt_run *r, const tt_transfer *t) {
   return r->turn[t->pair] == t->turn;
 }
 
-/* Push as much as the wire takes; true if anything moved. */
+/* Pushes as many bytes as the wire accepts. Returns true if anything moved. */
 static bool push_transfer(tt_run *r, const tt_step *step, const tt_transfer *t, tt_moving *m,
                           tutti_status *status) {
   const tt_operation *o = r->o;
@@ -122,7 +121,7 @@ static bool try_send(tt_run *r, const tt_step *step, uint32_t id, bool *ended,
   return moved;
 }
 
-/* Bytes at the head of the stream that belong to transfer t; 0 if none have come. */
+/* Returns the number of bytes at the head of the stream that belong to transfer t; 0 if none have arrived. */
 static size_t arrived_bytes(tt_run *r, const tt_transfer *t, tutti_status *status) {
   if (!my_turn(r, t)) return 0;
   const tt_operation *o = r->o;
@@ -135,7 +134,7 @@ static size_t arrived_bytes(tt_run *r, const tt_transfer *t, tutti_status *statu
   return n;
 }
 
-/* No bytes are there yet: announce their destination. Operands of a reduction are only viewed. */
+/* Announces the destination of bytes that have not arrived yet. Operands of a reduction have none: they are only viewed. */
 static void announce_transfer(tt_run *r, const tt_step *step, const tt_transfer *t, tt_moving *m) {
   if (!tt_wire_to(r->o, t->peer)->channel->expect || !my_turn(r, t)) return;
   char *to = NULL;
@@ -172,8 +171,8 @@ static bool try_recv(tt_run *r, const tt_step *step, uint32_t id, bool *ended,
   return moved;
 }
 
-/* Line up the bytes that have arrived from every peer, up to `all`; returns the number that all
- * have. */
+/* Sets r->inputs to the bytes that have arrived from every peer. Returns the number of bytes that all peers have, at most
+ * `all`. */
 static size_t line_up(tt_run *r, const tt_step *step, uint32_t id, const char *own, size_t all,
                       int *count, tutti_status *status) {
   const tt_program *p = r->program;
@@ -204,7 +203,7 @@ static bool try_recv_reduce(tt_run *r, const tt_step *step, uint32_t id, bool *e
   const tt_program *p = r->program;
   const tt_operation *o = r->o;
   const uint32_t first = p->at[id], end = p->at[id + 1];
-  tt_moving *m = &r->moving[first]; /* represents all: they advance together */
+  tt_moving *m = &r->moving[first]; /* represents all messages, which advance together */
   bool moved = false;
   for (size_t budget = GULP; m->left && budget;) {
     char *to, *own;
@@ -270,7 +269,7 @@ static uint64_t left_of(const tt_run *r, uint32_t id) {
   return left;
 }
 
-/* The first peer of a step that is not ready; -1: all are. */
+/* Returns the first peer of a step that is not ready, or -1 if all are. */
 static int unready_peer(const tt_run *r, uint32_t id) {
   const tt_program *p = r->program;
   for (uint32_t k = p->at[id]; k < p->at[id + 1]; k++) {
@@ -291,7 +290,7 @@ static tt_event_kind event_of(const tt_step *step) {
   }
 }
 
-/* A trace is of ranks, and not of virtual ones. */
+/* Traces contain no virtual ranks. */
 static int traced_peer(const tt_run *r, int peer) {
   return peer < r->o->wire->ranks ? peer : -1;
 }
@@ -316,7 +315,7 @@ static bool traced_step(tt_run *r, uint32_t id, bool *ended, tutti_status *statu
   return moved;
 }
 
-/* This rank, too, replaces the complete sums by their decoded values, so that all ranks have the same bits. */
+/* Replaces complete sums by their decoded values on this rank, too, so that all ranks have the same bits. */
 static void round_sums(tt_run *r, const tt_step *step) {
   tt_cursor at = tt_whole_span(&step->dst);
   char *to;
@@ -347,8 +346,8 @@ bool tt_run_progress(tt_run *r, tutti_status *status) {
   return moved;
 }
 
-/* A message is awaited once it is the next of its pair. One that comes later, or waits for steps of
- * this rank, says nothing about its peer. */
+/* A peer is awaited only for the next message of its pair. Later messages, and messages that wait for steps of this rank,
+ * do not depend on that peer. */
 bool tt_run_awaits(const tt_run *r, tt_awaits_fn *show, void *ctx) {
   const tt_program *p = r->program;
   for (uint32_t i = 0; i < r->nopen; i++) {
@@ -394,7 +393,7 @@ static bool make_tables(tt_run *r) {
   return true;
 }
 
-/* Compute where block 0 of each buffer is, for this slice. */
+/* Computes the address of block 0 of each buffer for this slice. Returns false if out of memory. */
 static bool place_buffers(tt_run *r) {
   const tt_operation *o = r->o;
   const tt_sched *s = r->program->sched;
@@ -409,7 +408,7 @@ static bool place_buffers(tt_run *r) {
                                   : cut;
   r->partition[TT_SRC] = cut;
   r->partition[TT_DST] = r->partition[TT_TMP] = result;
-  uint32_t src, dst, end, none; /* src, dst: the blocks that the caller's buffers begin with */
+  uint32_t src, dst, end, none; /* src, dst: first block of each of the caller's buffers */
   tt_coll_src(s, &src, &end);
   tt_coll_dst(s, &dst, &none);
   const uint64_t src_at = tt_partition_at(&cut, src);

@@ -1,18 +1,17 @@
-/* share.c - the data that a run sends outside the job, and gets from there.
+/* share.c - the data that a run sends outside the job, and receives from there.
  *
- * Idea       In a plan for an aggregator the ranks after those of the communicator are virtual: no process of
- *            the job runs their schedules. The messages to them, in the order of the schedule, are the data that this
- *            rank gives; the messages from them are the data that it wants. Each virtual rank has a part of the
- *            vector.
- * Invariant  A rank gives all of every part, or wants all of it, or both; if it is less than all, it is one stretch. Each
- *            rank thus knows the length of the session's vector, and the positions of its stretches, part after part. If
- *            all ranks are in one session, its vector is the run's; the data that a rank gives are one stretch, as are the
- *            data that it wants. If blocks belong to ranks, the session's vector has those of its members, one after the
- *            other; in the run's vector they are `sessions` blocks apart.
+ * Idea       In a plan for an aggregator, the ranks after those of the communicator are virtual: no process of the job runs
+ *            their schedules. The messages to them, in the order of the schedule, are the data that this rank provides; the
+ *            messages from them are the data that it wants. Each virtual rank has a part of the vector.
+ * Invariant  A rank provides all of every part, or wants all of it, or both. If it provides or wants less than all, this
+ *            is one stretch. Each rank thus knows the length of the session's vector, and the positions of its stretches,
+ *            part after part. If all ranks are in one session, its vector is the run's; the data that a rank provides are
+ *            one stretch, as are the data that it wants. If blocks belong to ranks, the session's vector consists of the
+ *            blocks of its members, one after the other; in the run's vector they are `sessions` blocks apart.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "position.h"
 
-/* Adds what one message carries. */
+/* Adds the bytes of one message to a stretch. */
 static void add_message(const tt_run *r, const tt_transfer *t, const tt_step *step,
                         tt_stretch *all) {
   const tt_span *cargo = tt_step_cargo(step);
@@ -24,8 +23,8 @@ static void add_message(const tt_run *r, const tt_transfer *t, const tt_step *st
   all->bytes += bytes;
 }
 
-/* Adds a stretch of a part, which begins at `begin` in the run's vector, and at `to` in the session's; `sessions`: that
- * many times as far apart blocks are in the run's. */
+/* Adds a stretch of a part that starts at `begin` in the run's vector, and at `to` in the session's. Blocks are `sessions`
+ * times as far apart in the run's vector. */
 static void add_stretch(tt_stretch *all, const tt_stretch *part, uint64_t begin, uint64_t to,
                         uint64_t sessions) {
   const uint64_t at = to + (part->at - begin) / sessions;
@@ -33,14 +32,15 @@ static void add_stretch(tt_stretch *all, const tt_stretch *part, uint64_t begin,
   all->bytes += part->bytes;
 }
 
-/* Does this rank send that message to a rank of another host? */
+/* Returns true if this rank sends that message to a rank of another host. */
 static bool leaves_host(const tt_run *r, const tt_transfer *t) {
   const tt_wire *w = r->o->wire;
   return r->program->sched->steps[t->step].kind == TT_SEND && t->peer < w->ranks &&
          !(w->near.wire && w->near.rank[t->peer] >= 0);
 }
 
-/* Those that a rank trades with follow each other: with several aggregators they belong to one of them. */
+/* Returns the first virtual rank that this rank exchanges data with. These ranks are consecutive: with several aggregators,
+ * they belong to one of them. */
 static int first_virtual(const tt_run *r) {
   const tt_program *p = r->program;
   int first = p->sched->ranks;

@@ -1,10 +1,11 @@
-/* aggregated.c - decides whether an aggregator sums a call, by comparing the estimate with that of the best plan without one.
+/* aggregated.c - decides whether an aggregator sums a call, by comparing the estimate with that of the best plan without an
+ * aggregator.
  *
- * Idea       Each way to use the aggregator is a plan, aggregate(...), with virtual ranks that stand for the aggregator. Its
- *            estimate is computed like that of any plan, as if no virtual rank had to wait for a link. The estimate is at least
- *            the time that the aggregator's only link takes to carry a vector for every host, or rack, that sends to it
- *            (`aggregator.beta` of the profile). With a share, the aggregator sums only a part of the vector, while the ranks
- *            sum the rest among themselves.
+ * Idea       Each way to use the aggregator is a plan, aggregate(...), with virtual ranks that represent the aggregator.
+ *            The estimate of this plan is computed like any other, as if no virtual rank had to wait for a link. It is at
+ *            least the time that the aggregator's only link takes to carry a vector for every host, or rack, that sends
+ *            to it (`aggregator.beta` of the profile). With a share, the aggregator sums only a part of the vector, while
+ *            the ranks sum the rest among themselves.
  * Invariant  The decision is a pure function of data that all ranks share, so all ranks decide the same way.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -14,13 +15,13 @@
 #include "flight.h"
 #include "why.h"
 
-/* Bytes of a part of the vector. LEAST_OF_PART: shorter parts are not worth a separate system call. MOST_OF_PART: less than a
- * session of the aggregator stores, because the sum of a part is not read until the whole part has been sent
+/* Sizes of a part of the vector, in bytes. LEAST_OF_PART: shorter parts are not worth a separate system call. MOST_OF_PART:
+ * less than a session of the aggregator stores, because the sum of a part is not read until the whole part has been sent
  * (aggregator/session.c). */
 enum { LEAST_OF_PART = 1024, MOST_OF_PART = 3 << 19, SLICE_BYTES = 8 << 20 };
 
-/* The bytes of a part in the mean, and of the longest. Long vectors go in slices (plan_cache.c), unless their blocks
- * belong to ranks: then a part has whole blocks, or is empty. */
+/* Size of a part in bytes: the average, and the longest. Long vectors are divided into slices (plan_cache.c), unless their
+ * blocks belong to ranks. Then a part has whole blocks, or is empty. */
 static uint64_t bytes_of_part(const tt_aggregated *a, const tt_problem *p) {
   const bool whole = tt_coll_owned(p->coll);
   const double all = (double)(whole ? p->bytes : tt_min(p->bytes, TT_FLIGHT * SLICE_BYTES));
@@ -43,9 +44,9 @@ static bool does(tutti_coll coll) {
          coll == TUTTI_BROADCAST || coll == TUTTI_REDUCE_SCATTER || coll == TUTTI_ALLGATHER;
 }
 
-/* Why an aggregator does not sum such calls; NULL: it may. */
+/* Returns the reason why an aggregator does not sum such calls, or NULL if it may. */
 static const char *refusal(const tutti_comm *comm, const tt_call *c) {
-  const bool alone = comm->plans->aggregated[0].hosts == comm->ranks; /* on their hosts */
+  const bool alone = comm->plans->aggregated[0].hosts == comm->ranks; /* one rank per host */
   if (!does(c->coll)) return "the aggregator has no such collective";
   if (c->coll == TUTTI_BARRIER && !alone)
     return "on hosts with several ranks the aggregator does no barrier";
@@ -80,8 +81,8 @@ double tt_aggregator_link(const tutti_comm *comm, double *delay) {
   return beta;
 }
 
-/* The cheapest plan with the aggregator, of this family or (NULL) of all, and its estimate; 0: no plan is possible, or
- * memory ran out and *seconds < 0. */
+/* Finds the cheapest plan with the aggregator, of this family or (NULL) of all. Returns its number, from 1, and its
+ * estimate. Returns 0 if no plan is possible, or if out of memory (then *seconds < 0). */
 static int cheapest_way(tutti_comm *comm, const tt_problem *p, const tt_override *override,
                         const tt_plan_spec *family, double *seconds) {
   double delay;
@@ -95,7 +96,7 @@ static int cheapest_way(tutti_comm *comm, const tt_problem *p, const tt_override
       continue;
     const double alone = tt_price_of(a->chooser, p, a->plan, 1);
     if (alone < 0) return *seconds = -1, 0;
-    /* received sums are sent on when a part of the vector is complete */
+    /* sums that have arrived are sent on when a part of the vector is complete */
     const double link = beta * a->links * a->share * (double)p->bytes * (1 + 1.0 / a->parts);
     const double price = delay + (alone > link ? alone : link);
     if (price < *seconds) *seconds = price, way = k + 1;
@@ -103,7 +104,7 @@ static int cheapest_way(tutti_comm *comm, const tt_problem *p, const tt_override
   return way;
 }
 
-/* Does the user's plan belong to a family that uses an aggregator, or to another one? */
+/* Returns the plan that the user requires, or NULL. Sets *aggregates if it belongs to a family that uses an aggregator. */
 static const tt_plan_spec *wanted(const tutti_comm *comm, const tt_problem *p,
                                   const tt_override *override, bool *aggregates) {
   const tt_plan_spec *plan = tt_override_for(override, p->bytes);

@@ -1,9 +1,8 @@
-/* blocking.c - a blocking call: a recent one again, run here, or as a request that it waits for.
+/* blocking.c - runs blocking calls, either directly or as requests.
  *
- * Idea       A call that equals a recent one finds its plan there, and in a place that holds its
- *            operation already only the number changes. If the plan has a straight loop and nothing
- *            else is in flight, the operation runs here, in its place. If a peer is late, a request
- *            takes the operation over, and waits.
+ * Idea       A call that equals a recent one uses the plan of that call. If a slot still contains its operation, only the
+ *            number changes. If the plan has a specialized fast path and nothing else is in flight, the operation runs
+ *            directly in its slot. If a peer is late, a request takes over the operation, and waits.
  * Invariant  An operation is published once, under the number that its request gets.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <sched.h>
@@ -22,15 +21,15 @@ static tt_record record_of(const tutti_comm *comm, const tt_call *call, const tt
                      .count = table ? table[comm->ranks] : said->count};
 }
 
-enum { RIVAL = 0x2545f491 }; /* in the hash of a call whose plan's rival runs */
+enum { RIVAL = 0x2545f491 }; /* part of the hash of a call that runs the rival of its plan */
 
-/* A hash of all calls so far: one comparison tells whether two ranks always agreed. Each step is a
- * bijection, so ranks that differ in one call never agree after it. */
+/* A hash of all calls so far: one comparison shows whether two ranks have always agreed. Each step is a bijection, so
+ * ranks that differ in one call never agree after it. */
 static uint32_t chain_of(uint32_t chain, uint32_t hash) {
   return ((chain << 5 | chain >> 27) ^ hash) * 0x9e3779b1u;
 }
 
-/* Begin it by the plan or by its rival. */
+/* Starts an operation with the plan or with its rival. */
 static void begin_operation(tutti_comm *comm, tt_operation *o, const tt_call *call,
                             const tt_plan *plan, bool rival, tt_stamp stamp) {
   if (!rival) {
@@ -68,11 +67,11 @@ void tt_show_over(tutti_comm *comm, bool wakes) {
   comm->wire->peer->over(comm->wire, comm->flight->oldest, wakes);
 }
 
-enum { TURNS = 16 }; /* yields to the scheduler, with more ranks than cores */
+enum { TURNS = 16 }; /* polls, each with a yield, if there are more ranks than cores */
 
-/* Runs a whole operation without a request, if nothing else is in flight, the plan has a straight
- * loop and the peers arrive in time. Returns false if nothing was done, or if the operation is
- * under way in its place; then the request issued next takes it over. */
+/* Runs a whole operation without a request, if nothing else is in flight, the plan has a specialized fast path, and the
+ * peers arrive in time. Returns false if nothing was done, or if the operation has started in its slot; then the next
+ * request takes it over. */
 static bool finish_at_once(tutti_comm *comm, const tt_call *call, const tt_plan *plan,
                            uint32_t serial) {
   tt_flight *f = comm->flight;
@@ -82,7 +81,7 @@ static bool finish_at_once(tutti_comm *comm, const tt_call *call, const tt_plan 
   tt_place *place = &f->places[f->seq % TT_WINDOW];
   tt_operation *o = &place->operation;
   tt_place_begin(comm, place, call, plan, serial);
-  if (o->status) return false; /* nothing was sent, and no peer knows of it yet */
+  if (o->status) return false; /* nothing was sent, so no peer knows of it yet */
   const bool crowded = comm->load.crowded;
   const uint32_t looks = crowded ? TURNS : f->spins;
   for (uint32_t look = 0; o->loop && look < looks; look++) {
@@ -103,7 +102,7 @@ static bool finish_at_once(tutti_comm *comm, const tt_call *call, const tt_plan 
   return false;
 }
 
-/* serial: of a recent call; else 0. */
+/* `serial` is that of a recent call, or 0. */
 static tutti_status run(tutti_comm *comm, const tt_call *call, const tt_plan *plan,
                         uint32_t serial) {
   tutti_status status = TUTTI_OK;
@@ -122,7 +121,7 @@ tutti_status tt_call_run(tutti_comm *comm, const tt_call *call, const tt_plan *p
 
 /* ---- from entering to leaving ---- */
 
-/* Where a call is remembered: calls that take turns differ in their collective, root or result. */
+/* Returns the slot that remembers a call. Calls that alternate differ in their collective, root or result. */
 static tt_recent *recent_of(tt_flight *f, const tt_call *c) {
   const uintptr_t hash =
       (uintptr_t)c->dst >> 6 ^ (uintptr_t)c->coll * 3 ^ (uintptr_t)(unsigned)c->root;
@@ -152,7 +151,7 @@ static tutti_status run_as_request(tutti_comm *comm, const char *function, const
   return status;
 }
 
-/* Remembers the call in *r. */
+/* Runs a call that differs from all recent ones, and remembers it in *r. */
 static tutti_status run_new(tutti_comm *comm, const char *function, const tt_call *call,
                             tt_check_fn *check, tt_recent *r) {
   bool in_place;

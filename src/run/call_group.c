@@ -1,10 +1,11 @@
-/* call_group.c - many calls as one: those between tutti_group_begin and tutti_group_end.
+/* call_group.c - runs the calls between tutti_group_begin and tutti_group_end as one.
  *
- * Idea       A blocking call in an open group is checked, kept and returns. The end starts all that were kept. Allreduces that
- *            follow each other with the same type and op become one list (list.c), so short vectors are packed. The group is
- *            a request whose parts are the requests of its calls.
- * Cost       Outside a group none: a call in a group is never a recent one, so only new calls look (blocking.c).
- * Invariant  What becomes a list follows from the calls alone, so it is the same on all ranks.
+ * Idea       A blocking call in an open group is checked and kept, and returns. The end of the group starts all kept calls.
+ *            Consecutive allreduces with the same type and op become one list (list.c), so short vectors are packed. The
+ *            group is a request whose parts are the requests of its calls.
+ * Cost       None outside of a group: a call in a group never equals a recent one, so only new calls check whether a
+ *            group is open (blocking.c).
+ * Invariant  The lists follow from the calls alone, so they are the same on all ranks.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -14,14 +15,14 @@
 typedef struct kept {
   tt_call call;
   bool in_place;
-  size_t *counts;         /* its own copy; NULL: not varied */
-  tutti_request *message; /* instead of a call */
+  size_t *counts;         /* a copy; NULL: they do not vary */
+  tutti_request *message; /* a p2p message instead of a call */
 } kept;
 
 typedef struct tt_group {
   size_t n, capacity;
   kept *kept;
-  bool ends; /* its requests are being made */
+  bool ends; /* its requests are being created */
 } tt_group;
 
 typedef struct group_request {
@@ -59,7 +60,7 @@ tutti_status tt_group_begin(tutti_comm *comm, const char *function) {
   return status;
 }
 
-/* Room for one more; NULL: out of memory. */
+/* Adds an entry and returns it, or NULL if out of memory. */
 static kept *add(tt_group *g) {
   if (g->n == g->capacity) {
     const size_t capacity = 2 * g->capacity + 8;
@@ -126,7 +127,7 @@ static const tt_request_ops group_ops = {
 
 /* ---- the end ---- */
 
-/* Calls from `i` on that become one list. */
+/* Returns the number of calls, starting with `i`, that become one list. */
 static size_t length_of_list(const tt_group *g, size_t i) {
   const tt_call *first = &g->kept[i].call;
   size_t n = 1;

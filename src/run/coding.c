@@ -1,9 +1,9 @@
-/* coding.c - which calls have coded messages, and by which plan (code.h).
+/* coding.c - decides which calls have coded messages, and with which plan (code.h).
  *
- * Idea       A communicator has a second chooser, whose links between nodes carry fewer bytes and cost
- *            the coding, and which admits only plans that round little. Its best plan runs if it is
- *            cheaper than the best one without codes; or, where both were measured, if it was faster.
- * Invariant  The same on all ranks: what is asked for, figures and placement are.
+ * Idea       A communicator has a second chooser, in whose model links between nodes carry fewer bytes, and coding takes
+ *            time. It admits only plans with few roundings. Its best plan runs if it is cheaper than the best plan without
+ *            codes or, if both were measured, if it was faster.
+ * Invariant  The decision is the same on all ranks, because the requested codes, the model parameters and the placement are.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -76,7 +76,7 @@ void tt_coding_set(tutti_comm *comm, const tt_code_wish *wish) {
 
 /* ---- the calls ---- */
 
-/* Excluded: simulated networks, which carry whole messages, and communicators with helpers, which use separate levels. */
+/* Excludes simulated networks, which carry whole messages, and communicators with helpers, which use separate levels. */
 static bool may_be_coded(const tutti_comm *comm, const tt_call *c) {
   const tt_code code = tt_call_wish(comm, c)->code;
   return code && tt_over_net(comm) && !comm->net->traits.simulated && !comm->helpers &&
@@ -111,7 +111,7 @@ static bool is_near(uint64_t a, uint64_t b) {
   return a <= 2 * b && b <= 2 * a;
 }
 
-/* The nearest; NULL: none. */
+/* Returns the verdict of the nearest size, or NULL. */
 static const tt_code_verdict *verdict_for(const tutti_comm *comm, const tt_call *c) {
   const tt_coded_plans *x = &comm->plans->coded;
   const tt_code_verdict *best = NULL;
@@ -154,7 +154,7 @@ void tt_coding_verdict_say(const tutti_comm *comm, const tt_call *c, tt_text *t)
 
 /* ---- the choice ---- */
 
-/* Adds to the choice without codes the one with them. */
+/* Adds the choice with codes to the choice without them. */
 static tutti_status add_coded(tutti_comm *comm, const tt_call *c, const tt_problem *plain,
                               tt_code_pair *pair) {
   tt_chooser *coded;
@@ -165,7 +165,7 @@ static tutti_status add_coded(tutti_comm *comm, const tt_call *c, const tt_probl
   problem.wisdom = NULL; /* measured without codes */
   status = tt_choose(coded, &problem, tt_call_override(comm, c), &pair->coded);
   if (status || *pair->coded.refusal) pair->coded.plan = NULL;
-  if (status == TUTTI_ERR_UNSUPPORTED) return TUTTI_OK; /* no plan rounds so little */
+  if (status == TUTTI_ERR_UNSUPPORTED) return TUTTI_OK; /* no plan has so few roundings */
   if (!pair->coded.plan) return status;
   pair->coded.code = tt_call_wish(comm, c)->code;
   pair->with = tt_choice_seconds(coded, &problem, &pair->coded);

@@ -1,8 +1,8 @@
-/* comm.h - a communicator, as the parts of tutti above the transports see it.
+/* comm.h - a communicator, for the parts of tutti above the transports.
  *
- * Idea       a communicator consists of its ranks, their transports, its settings, its plans (plan_cache.h), and the
- *            operations in flight (flight.h). Only run/, comm/ and fault/ look into it.
- * Invariant  `busy` is held by the thread that touches a communicator: its caller, or a thread that drives it while it
+ * Idea       A communicator consists of its ranks, their transports, its settings, its plans (plan_cache.h), and the
+ *            operations in flight (flight.h). Only run/, comm/ and fault/ access its fields.
+ * Invariant  `busy` is held by the thread that accesses a communicator: its caller, or a thread that drives it while it
  *            waits for something else.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_COMM_H
@@ -14,45 +14,45 @@
 #include "process.h"
 #include "wires.h"
 
-/* A rank, in the table of all that a communicator has: few bytes, because a job may have very many. */
+/* A rank, in a communicator's table of all ranks. It is kept small because a job may have very many ranks. */
 typedef struct tt_rank_info {
   int32_t index; /* of its heap among those of its node, which share memory; -1: none */
   tt_colors placement;
   int32_t pid;
-  uint32_t host; /* a hash of its host's name and its PID namespace */
+  uint32_t host; /* hash of its host's name and its PID namespace */
   uint64_t ctrl; /* its control block in shared memory, used to create the transport */
 } tt_rank_info;
 _Static_assert(sizeof(tt_rank_info) == 40, "a job may have very many ranks");
 
-/* Ranks and cores; determines how ranks wait, and their costs. */
+/* The number of ranks per core, which determines how ranks wait, and their costs. */
 typedef struct tt_load {
-  double ranks_per_core;      /* if all share memory */
+  double ranks_per_core;      /* if all ranks share memory */
   bool crowded;               /* the job has more ranks than cores here, so waiting ranks do not spin */
-  double cores;               /* of the first rank's node; 0: all are on one node */
+  double cores; /* number of cores of the first rank's node; 0: all ranks are on one node */
   double host_ranks_per_core; /* on the most loaded host */
 } tt_load;
 
-/* Settings without pointers: joiners receive them as they are. */
+/* Settings without pointers, which are sent to joining ranks as they are. */
 typedef struct tt_plain_settings {
   tutti_contract contract;
   tt_code_wish wish; /* how messages between nodes may be coded */
   int slices;
-  double timeout;     /* s; 0: as TUTTI_TIMEOUT says */
-  double env_timeout; /* its value when the communicator was made; 0: not set */
+  double timeout;     /* in s; 0: env_timeout applies */
+  double env_timeout; /* TUTTI_TIMEOUT when the communicator was created; 0: not set */
   bool generic;       /* TUTTI_ENGINE=generic */
-  bool measures;      /* measures what wisdom does not cover, before it first runs (measure.c) */
-  bool env_measures;  /* whether TUTTI_MEASURE of the first rank said so */
+  bool measures; /* measures plans before a call first runs, unless wisdom covers it (measure.c) */
+  bool env_measures;   /* TUTTI_MEASURE of the first rank */
   char name[TT_WORDS]; /* empty: none */
 } tt_plain_settings;
 
-/* What a caller or the environment sets; a duplicate and a successor inherit all but `explains`. */
+/* Settings of the caller or the environment. A duplicate and a successor inherit all except `explains`. */
 typedef struct tt_settings {
   tt_plain_settings plain;
-  tt_override override; /* plans of this process */
-  bool explains;        /* logs once per kind of call what runs, and why */
+  tt_override override; /* plans that this process requires or excludes */
+  bool explains;        /* logs, once per kind of call, which plan runs, and why */
 } tt_settings;
 
-/* Who holds a communicator; with TT_ASKED: another thread asks the holder to send an abort before it leaves. */
+/* The holder of a communicator. With TT_ASKED, another thread asks the holder to send an abort before it leaves. */
 typedef enum tt_hold { TT_FREE, TT_CALLER, TT_DRIVER, TT_ASKED = 4 } tt_hold;
 
 struct tutti_comm {
@@ -60,48 +60,49 @@ struct tutti_comm {
   int helpers; /* the last ranks, which contribute no data */
   int joiners; /* ranks that joined when this one was made */
   tt_wire *wire;
-  tt_wire *net; /* the message transport: `wire` or a part of it, or a separate one that is used
-                    to make communicators and to progress them; NULL: none */
+  /* The message transport: `wire`, a part of it, or a separate one that is used to create communicators and to progress
+   * them; or NULL. */
+  tt_wire *net;
   bool beside;  /* `net` is not part of the wire */
-  /* Communicators made of this one use no aggregator: it has none, or ended because it lost it, as far as this rank
-   * knows. */
+  /* Communicators made from this one use no aggregator: this one has none, or it failed because it lost the aggregator,
+   * as far as this rank has noticed. */
   bool no_aggregator;
   tt_heap *heap;
   tt_rank_info *info; /* per rank */
   tt_load load;
   tt_settings settings;
-  char *config_text; /* the texts that tutti_comm_config returned last; NULL: none */
+  char *config_text; /* the texts that tutti_comm_config returned last, or NULL */
   struct tt_plan_cache *plans;
   struct tt_flight *flight;
   tt_trace *trace;     /* NULL: not traced (tracing.h) */
   uint8_t token[1];    /* buffer of barriers */
-  char *windows;       /* a window per place for packed buffers; NULL before the first */
+  char *windows;       /* one window per slot for packed buffers; NULL until it is needed */
   char *sums;          /* the same for exact sums */
-  tutti_status broken; /* every call fails with this status, and with `why` */
+  tutti_status broken; /* if it is an error, every call fails with it, and with `why` */
   char why[TT_WHY];
-  atomic_int busy;    /* who holds it: tt_hold */
-  atomic_bool listed; /* in flight: other threads may drive it */
+  atomic_int busy;    /* its holder: tt_hold */
+  atomic_bool listed; /* it has operations in flight, so other threads may drive it */
 };
 
-/* ---- facts ---- */
+/* ---- properties ---- */
 
 /* Returns how many ranks share memory with this one, itself included. near (may be NULL): near[r]
  * is r's index among them, or -1. */
 int tt_comm_near(const tutti_comm *comm, int *near);
-/* Does the wire use the network? */
+/* Returns true if the wire uses the network. */
 static inline bool tt_over_net(const tutti_comm *comm) {
   return comm->net && !comm->beside;
 }
-/* Has this rank been notified that the communicator has ended? */
+/* Returns true if this rank was notified that the communicator has ended. */
 static inline bool tt_comm_is_over(const tutti_comm *comm) {
   tt_wire *w = comm->wire;
   /* model: abort:hear, wake:last */
   if (w->over && !atomic_load_explicit(w->over, memory_order_acquire)) return false;
   return w->peer->aborted(w, NULL, 0);
 }
-/* s after which a wait fails; 0: never. */
+/* Returns the time after which a wait fails, in s, or 0 if it never does. */
 double tt_comm_timeout(const tutti_comm *comm);
-/* The number of ranks that contribute data to a call: the first ones. */
+/* Returns the number of ranks that contribute data to a call; these are the first ranks. */
 static inline int tt_call_data(const tutti_comm *comm, const tt_call *call) {
   return call->everyone ? comm->ranks : comm->ranks - comm->helpers;
 }
@@ -129,13 +130,13 @@ static inline void tt_comm_leave_simply(tutti_comm *comm) {
   /* order: releases the lock (check-tsan) */
   atomic_store_explicit(&comm->busy, TT_FREE, memory_order_release);
 }
-/* Takes a communicator for `by`; false: another thread has it. *held: who. */
+/* Holds a communicator for `by`. Returns false if another thread holds it; then *held is that holder. */
 static inline bool tt_comm_hold(tutti_comm *comm, tt_hold by, int *held) {
   *held = TT_FREE;
   /* order: seq_cst, a lock of one process (check-tsan) */
   return atomic_compare_exchange_strong(&comm->busy, held, (int)by);
 }
-/* Takes it for its caller, as soon as no other thread drives it; false: another caller is inside. */
+/* Holds it for its caller once no other thread drives it. Returns false if another caller is inside. */
 bool tt_comm_hold_for_caller(tutti_comm *comm);
 /* Called by a thread that does not hold the communicator: the holder sends the abort in `flight`; if no thread holds it, this
  * one does. */
@@ -145,12 +146,13 @@ tutti_status tt_comm_enter_failed_too(tutti_comm *comm, const char *function);
 
 /* ---- failures (diagnose.c) ---- */
 
-/* From now on every call fails with this status and comm->why. tell: also abort the other ranks. False: for another reason,
- * which was there before. */
+/* Makes every later call fail with this status and comm->why. If `tell`, also aborts the other ranks. Returns false if the
+ * communicator had already failed for another reason. */
 bool tt_comm_break(tutti_comm *comm, tutti_status status, bool tell);
 /* ---- progress (progress.c) ---- */
 
-/* One pass over all operations in flight, on this communicator and others. The comm is entered. */
+/* Makes one pass over all operations in flight, on this communicator and others. Returns true if anything moved. The comm is
+ * entered. */
 bool tt_progress(tutti_comm *comm);
 
 #endif

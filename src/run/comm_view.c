@@ -1,4 +1,4 @@
-/* comm_view.c - what other rooms ask about a communicator.
+/* comm_view.c - properties of a communicator, for code outside of run/.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "comm.h"
 
@@ -80,7 +80,7 @@ bool tt_comm_exports(const tutti_comm *comm, const void *at) {
   return ops->writable(comm->wire, ops->export(comm->wire, at, 1)) != NULL;
 }
 
-enum { SMALL = 1 << 20 }; /* bytes: memory suffices */
+enum { SMALL = 1 << 20 }; /* bytes; there is always enough memory for less */
 
 char *tt_trial_take(tutti_comm *comm, size_t bytes, bool exportable) {
   const uint64_t wanted = 2 * (uint64_t)bytes * (uint64_t)tt_comm_near(comm, NULL);

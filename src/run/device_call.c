@@ -1,12 +1,12 @@
-/* device_call.c - runs calls with vectors on a device on host memory instead.
+/* device_call.c - runs calls on device vectors by means of host memory.
  *
- * Idea       a checked call becomes the same call on staging memory (device/staged.c), in place if the caller's call is. A
- *            plain collective begins while its input is still being copied, and its result is copied back in pieces; the
- *            engine does both. Lists and exact sums begin when all input has arrived.
- * Order      a call is ordered after the work that was enqueued before it on the caller's stream. A blocking call returns
+ * Idea       A checked call is replaced by the same call on staging memory (device/staged.c), in place if the caller's call
+ *            is. A plain collective starts while its input is still being copied, and its result is copied back in pieces;
+ *            the engine does both. Lists and exact sums start when all input has arrived.
+ * Order      A call is ordered after the work that was enqueued on the caller's stream before it. A blocking call returns
  *            when the result is on the device. A call of tutti_call.h returns immediately, and the stream waits for it.
- * Invariant  the plan is that of the same call on host memory, so the bits are the same. No memory is pinned while a
- *            stream waits for tutti: pinning may wait for the whole device.
+ * Invariant  The plan is that of the same call on host memory, so the result has the same bits. No memory is pinned while a
+ *            stream waits for tutti, because pinning may wait for the whole device.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <sched.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ void tt_device_calls_free(tutti_comm *comm) {
 
 /* ---- where the vectors of a call lie ---- */
 
-typedef struct stretch { /* of a vector, in bytes from its start */
+typedef struct stretch { /* part of a vector, in bytes from its start */
   size_t from, to;
 } stretch;
 
@@ -38,7 +38,7 @@ static stretch stretch_of(const tt_call *c, const size_t *counts, uint32_t lo, u
                    elements_before(c, counts, hi) * element};
 }
 
-/* What a call reads and writes; empty: nothing. */
+/* The parts of the vectors that a call reads and writes, which may be empty. */
 static void stretches_of(const tutti_comm *comm, const tt_call *c, stretch *src, stretch *dst) {
   const tt_sched like = tt_call_outline(comm, c);
   uint32_t lo, hi;
@@ -58,7 +58,8 @@ bool tt_call_on_device(const tt_call *c) {
   return tt_device() && (tt_on_device(c->src, NULL) || tt_on_device(c->dst, NULL));
 }
 
-/* sum: an allreduce of one vector, which the devices may do; or NULL. */
+/* Reserves staging memory for a call. `sum` is the call if it is an allreduce of one vector, which the devices may sum;
+ * otherwise it is NULL. */
 static tutti_status stage(tutti_comm *comm, const char *function, int number, const tt_call *sum,
                           const tt_staged_part *parts, size_t n, size_t bytes, char **host,
                           tt_staged **staged) {
@@ -92,7 +93,7 @@ tutti_status tt_device_call(tutti_comm *comm, const char *function, const tt_cal
   *staged = NULL;
   if (!in && !out) return TUTTI_OK;
   const size_t apart =
-      in_place || !in ? 0 : tt_round_up(src.to, 4096); /* where the result's vector begins */
+      in_place || !in ? 0 : tt_round_up(src.to, 4096); /* offset of the result's vector */
   const tt_staged_part parts[] = {
       {in ? call->src : NULL, NULL, src.from, src.to - src.from},
       {NULL, out ? call->dst : NULL, apart + dst.from, dst.to - dst.from}};
@@ -113,7 +114,7 @@ void tt_device_list_free(tt_list *hosted) {
   free((void *)(uintptr_t)hosted->srcs);
 }
 
-/* Does any buffer lie on a device? */
+/* Returns true if any buffer lies on a device; *number is that of the device. */
 static bool list_on_device(const tt_list *list, int *number) {
   for (size_t i = 0; i < list->n; i++)
     if (list->counts[i] &&
@@ -122,7 +123,7 @@ static bool list_on_device(const tt_list *list, int *number) {
   return false;
 }
 
-/* The parts of a list's buffers on the device, and how many bytes they take. */
+/* Sets the parts of a list's buffers that lie on the device. Returns the size of their staging memory, in bytes. */
 static size_t lay_out(const tt_list *list, tt_staged_part *parts) {
   const size_t element = tutti_type_size(list->type);
   size_t at = 0;
@@ -170,14 +171,15 @@ tutti_status tt_device_list(tutti_comm *comm, const char *function, const tt_lis
 
 /* ---- a run ---- */
 
-/* Not for scaled vectors: they are multiplied when the operation begins. */
+/* Returns true if the input may arrive in pieces. This excludes scaled vectors, which are multiplied when the operation
+ * starts. */
 static bool comes_in_pieces(const tutti_request *r) {
   const tt_user_op *user = tt_op_user(r->call.op);
   return r->ops == &tt_collective_ops && !(user && !user->fn);
 }
 
-/* Waits until all of the input has come; or until the result, which is final, is on the device. Drives the communicator
- * while the input comes: the stream may wait for an earlier call. */
+/* If `input`, waits until all input has arrived. Otherwise, waits until the result, which is final, is on the device. Drives
+ * the communicator while the input arrives, because the stream may wait for an earlier call. */
 static tutti_status await_device(tutti_request *r, bool input) {
   tutti_status status = TUTTI_OK;
   tt_long_wait wait = tt_long_wait_begin("");

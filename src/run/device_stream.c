@@ -1,9 +1,9 @@
 /* device_stream.c - collectives in the order of a device's stream (tutti_call.h).
  *
- * Idea       such a call is a request; the caller's stream waits for it instead of the caller. tutti's own thread drives
+ * Idea       Such a call is a request for which the caller's stream waits, instead of the caller. tutti's own thread drives
  *            it. The next such call, or tutti_stream_wait, frees it.
- * Cost       a thread that uses a core while such calls are in flight.
- * Invariant  the stream continues even if the call fails, so nothing on the device waits for ever. At most TT_STREAM_CALLS
+ * Cost       A thread that uses a core while such calls are in flight.
+ * Invariant  The stream continues even if the call fails, so nothing on the device waits forever. At most TT_STREAM_CALLS
  *            are in flight: another call waits for the oldest one, which no later work of any stream delays.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <sched.h>
@@ -20,7 +20,7 @@ static void free_those_over(tutti_comm *comm) {
   }
 }
 
-/* Waits until at most `most` are in flight. The comm is entered. False: interrupted. */
+/* Waits until at most `most` calls are in flight. The comm is entered. Returns false if interrupted. */
 static bool wait_for_streams(tutti_comm *comm, int most) {
   free_those_over(comm);
   while (comm->flight->on_streams.n > most) {
@@ -34,7 +34,7 @@ tutti_status tt_streams_wait(tutti_comm *comm, const char *function) {
   return wait_for_streams(comm, 0) ? TUTTI_OK : tt_say_interrupted(function);
 }
 
-/* ---- a new one ---- */
+/* ---- a new call ---- */
 
 static void append(tutti_comm *comm, tutti_request *r) {
   tt_flight *f = comm->flight;
@@ -47,7 +47,7 @@ static void append(tutti_comm *comm, tutti_request *r) {
   f->on_streams.n++;
 }
 
-/* May tutti's thread drive this communicator? */
+/* Returns true if tutti's thread may drive this communicator, and requests the thread. */
 static bool has_driver(tutti_comm *comm) {
   if (tt_over_net(comm) && !comm->net->traits.any_thread) return false;
   if (!comm->flight->on_streams.thread) tt_thread_want(true);
@@ -55,7 +55,7 @@ static bool has_driver(tutti_comm *comm) {
   return true;
 }
 
-/* The devices may sum: then they map each other's memory before the stream is held. */
+/* If the devices may sum, they map each other's memory before the stream is held. */
 static void hold_when_decided(tutti_comm *comm, tutti_request *r) {
   while (tt_staged_undecided(r->staged) && r->state != TT_COMPLETE)
     if (!tt_progress(comm)) tt_watch_peers(comm), sched_yield();
@@ -67,10 +67,10 @@ static tutti_status issue(tutti_comm *comm, tutti_request *r, void *stream) {
   r->stream = stream;
   const bool learns = r->call.coll == TUTTI_ALLREDUCE && r->staged &&
                       tt_call_bytes(comm, &r->call) / 2 >
-                          comm->wire->size.flag && /* short ones are summed by the host */
+                          comm->wire->size.flag && /* the host sums shorter vectors */
                       tt_staged_learns(r->staged);
   r->detached = r->ops == &tt_collective_ops && !learns && has_driver(comm);
-  if (!r->detached) { /* returns when the result has arrived; this keeps the stream's order, too */
+  if (!r->detached) { /* return when the result has arrived, which keeps the stream's order, too */
     tt_request_issue(r);
     const tutti_status status = tt_request_finish(r);
     tt_request_drop(r);

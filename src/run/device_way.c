@@ -1,6 +1,6 @@
-/* device_way.c - decides whether kernels sum an allreduce on device vectors, or the host does.
+/* device_way.c - decides whether kernels or the host sum an allreduce on device vectors.
  *
- * Idea       once it is known that the devices can access each other's memory, the method with the lower estimate is used
+ * Idea       Once it is known that the devices can access each other's memory, the method with the lower estimate is used
  *            (device_price.h). The plan must be one-shot or two-shot; over several hosts, its first stage must be that of
  *            two-shot within a host. A rank offers kernels only if they are cheaper, and they run only if all ranks of its
  *            host offer them (device_sum.c, device_near.c).
@@ -14,7 +14,7 @@ static bool is_shaped(tt_shape shape) {
   return shape == TT_SHAPE_ONE_SHOT || shape == TT_SHAPE_TWO_SHOT;
 }
 
-/* Estimates for kernels and for the host; false: it is unknown how the ranks share devices. */
+/* Estimates the time of kernels and of the host. Returns false if it is unknown how the ranks share devices. */
 static bool price(const tutti_comm *comm, uint64_t bytes, double plan, tt_device_price *price) {
   const int devices = tt_stager_devices(comm->flight->stager);
   const tt_profile *p = &comm->plans->setting.profile;
@@ -41,7 +41,7 @@ bool tt_kernels_pay(const tutti_comm *comm, const tt_call *call, const tt_plan *
   return prefers_kernels(comm, &p);
 }
 
-/* Can kernels take the place of the plan, or of its first steps? */
+/* Sets *fits if kernels can replace the plan, or its first steps. */
 static tutti_status fits(tutti_comm *comm, const tt_call *call, const tt_plan_spec *plan,
                          bool *fits) {
   tt_ask ask = {.plan = plan,
@@ -69,10 +69,10 @@ static tutti_status fits(tutti_comm *comm, const tt_call *call, const tt_plan_sp
   return status;
 }
 
-/* Why the call goes through the host, whatever the prices; NULL: it need not. */
+/* Returns the reason why the host must sum the call regardless of the estimates, or NULL. */
 static const char *refusal(const tutti_comm *comm, const tt_call *call, bool fits) {
   const tt_wire *among =
-      comm->wire->near.wire ? comm->wire->near.wire : comm->wire; /* whom kernels serve */
+      comm->wire->near.wire ? comm->wire->near.wire : comm->wire; /* ranks that kernels serve */
   const tt_stager *s = comm->flight->stager;
   if (call->coll != TUTTI_ALLREDUCE) return "kernels sum allreduce alone";
   if (tt_call_is_exact(comm, call)) return "exact sums are made on the host";

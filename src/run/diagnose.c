@@ -1,9 +1,9 @@
-/* diagnose.c - finds ranks that made another call, or died; straggler.c finds stragglers.
+/* diagnose.c - finds ranks that made a different call, or died; straggler.c finds stragglers.
  *
- * Idea       every rank records its calls where all can read them. A waiting rank compares
- *            records, checks whether the peers it waits for are alive, and how long it waits.
- * Invariant  a failure found breaks the communicator, with the same message on all ranks:
- *            the first that any of them published.
+ * Idea       Every rank records its calls where all ranks can read them. A waiting rank compares records, and checks
+ *            whether the peers that it waits for are alive, and how long it has waited.
+ * Invariant  A failure that is found breaks the communicator, with the same message on all ranks: the first one that any
+ *            of them published.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,9 +14,9 @@
 #include "process_state.h"
 
 enum {
-  ASK_US = 500000, /* after this time, ask awaited peers what they called */
-  CALLS_S = 1,     /* wait this long for all answers before naming a rank that differs */
-  LOOKS = 200      /* ms to look for a rank that exits, or has exited */
+  ASK_US = 500000, /* after this time, requests the calls of awaited peers */
+  CALLS_S = 1,     /* time to wait for all answers before a rank that differs is named, in s */
+  LOOKS = 200      /* number of checks, 1 ms apart, for a rank that exits, or has exited */
 };
 
 int tt_record_words(const tt_record *r, char *text, size_t size) {
@@ -35,7 +35,7 @@ int tt_record_words(const tt_record *r, char *text, size_t size) {
   return n;
 }
 
-/* Says in the reason which communicator has failed, if the caller has named it. */
+/* Adds the communicator's name to the reason. */
 static void add_name(tutti_comm *comm) {
   char text[TT_WHY];
   snprintf(text, sizeof text, "communicator '%s': %.*s", comm->settings.plain.name,
@@ -64,8 +64,8 @@ tutti_status tt_break_if_memory(tutti_comm *comm, tutti_status status) {
   return tt_fail(comm->broken, "%s", comm->why);
 }
 
-/* Finds the earliest operation up to `seq` that some peer recorded differently than this rank did,
- * as far back as records reach. */
+/* Finds the earliest operation up to `seq` for which some peer's record differs from this rank's, as far back as
+ * records reach. */
 static bool differs(tutti_comm *comm, uint64_t seq, tt_record *mine, tt_record *theirs, int *peer) {
   const tt_peer_ops *ops = comm->wire->peer;
   for (uint32_t back = (uint32_t)tt_min(seq, TT_RECALL) + 1; back-- > 0;) {
@@ -78,8 +78,8 @@ static bool differs(tutti_comm *comm, uint64_t seq, tt_record *mine, tt_record *
   return false;
 }
 
-/* Did some rank make another call? Then reports which rank and which call. Where records must be
- * requested, a later difference may be known before the first. */
+/* Returns true if some rank made a different call, and describes the ranks and their calls in comm->why. If `certain`,
+ * always returns true. If records must be requested, a later difference may be known before the first. */
 static bool find_mismatch(tutti_comm *comm, const tt_operation *o, bool certain) {
   const tt_peer_ops *ops = comm->wire->peer;
   tt_record mine, theirs;
@@ -117,7 +117,7 @@ bool tt_comm_differs(tutti_comm *comm) {
   return comm->flight->seq && differs(comm, comm->flight->seq - 1, &mine, &theirs, &peer);
 }
 
-/* Formats "died, killed by SIGKILL"; or the network's words. */
+/* Formats how a peer ended: "died, killed by SIGKILL", or the network's words. */
 static void exit_of(const tutti_comm *comm, int peer, char *words, size_t size) {
   const tt_rank_info *w = &comm->info[peer];
   const bool near =
@@ -131,8 +131,9 @@ static void exit_of(const tutti_comm *comm, int peer, char *words, size_t size) 
   }
 }
 
-/* The aggregator's connection has ended, for which this rank waited in an operation. If the aggregator still runs, it may
- * have ended the sums because a rank died: then that rank is the cause. */
+/* Called if the aggregator's connection ended while this rank waited for it in an operation. If the aggregator still
+ * runs, it may have ended the sums because a rank died: then that rank, *peer, is the cause. Returns false if no rank
+ * died. */
 static bool find_lost_rank(tutti_comm *comm, int *peer) {
   const tt_outside *out = comm->wire->outside;
   if (!out->ops->answers(out->wire)) return false;
@@ -141,7 +142,7 @@ static bool find_lost_rank(tutti_comm *comm, int *peer) {
     if (comm->net->net->poll(comm->net, &moved)) return false;
     for (*peer = 0; *peer < comm->ranks; ++*peer)
       if (*peer != comm->rank && !comm->wire->peer->alive(comm->wire, *peer)) return true;
-    if (tt_comm_is_over(comm)) return false; /* another rank has found out */
+    if (tt_comm_is_over(comm)) return false; /* another rank has found the cause */
   }
   return false;
 }
@@ -156,15 +157,15 @@ static void break_for_aggregator(tutti_comm *comm, const tt_operation *o) {
   comm->no_aggregator |= tt_comm_break(comm, TUTTI_ERR_PEER_LOST, true);
 }
 
-/* A rank that a message waits for and that is gone; -1: none. */
+/* Returns a rank that a message waits for and that has died, or -1. */
 static int lost_peer(tutti_comm *comm, const tt_p2p_message *m) {
   for (int r = 0; r < comm->ranks; r++)
     if (tt_p2p_awaits(m, r) && !comm->wire->peer->alive(comm->wire, r)) return r;
   return -1;
 }
 
-/* Breaks the communicator: `peer` is gone, and this rank waited for it in an operation's step, or
- * for a message (m, or NULL). */
+/* Breaks the communicator because `peer` died while this rank waited for it in an operation's step, or for a message
+ * (m, or NULL). */
 static void break_for_lost(tutti_comm *comm, int peer, const tt_p2p_message *m,
                            const tt_operation *o, uint32_t step) {
   char how[128], what[128];
@@ -183,17 +184,17 @@ static void break_for_lost(tutti_comm *comm, int peer, const tt_p2p_message *m,
   tt_comm_break(comm, TUTTI_ERR_PEER_LOST, true);
 }
 
-/* The peer that an operation waits for: a dead one if any, else the first. */
+/* The peer that an operation waits for: a dead one if there is any, otherwise the first. */
 typedef struct awaited {
   tutti_comm *comm;
   uint64_t seq;
   uint32_t step;
   int peer; /* -1: none */
   bool dead, beyond;
-  bool asks; /* requests the records of their calls */
+  bool asks; /* request the records of their calls */
 } awaited;
 
-/* Asks the peer that is awaited; if that is an aggregator, all ranks, for which it may wait. */
+/* Requests the record of the awaited peer. If that is an aggregator, requests those of all ranks, for which it may wait. */
 static void ask_awaited(const awaited *a, int peer) {
   tt_wire *w = a->comm->wire;
   const bool is_rank = peer < w->ranks;
@@ -216,7 +217,8 @@ static bool worst(void *ctx, int peer, uint32_t step) {
   return beyond || dead;
 }
 
-/* A peer's memory disappeared while it was read: its process is exiting, or has exited. */
+/* Called if a peer's memory disappeared while it was read, because its process is exiting or has exited. Returns true if
+ * a dead rank was found and reported. */
 static bool says_who_died(tutti_comm *comm, const tt_operation *o) {
   for (int look = 0; look < LOOKS; look++) {
     awaited a = {.comm = comm, .seq = o->stamp.seq, .peer = -1};
@@ -267,12 +269,12 @@ void tt_break_messages(tutti_comm *comm, tutti_status status) {
   tt_comm_break(comm, status, true);
 }
 
-/* Microseconds since the wait began; it may have been restarted since `now` was read. */
+/* Returns the time since the wait started, in us. The wait may have been restarted since `now` was read. */
 static uint64_t waited_for(const tt_wait_policy *p, uint64_t now) {
   return p->since ? now - p->since : 0;
 }
 
-/* Checks messages as tt_look_after checks operations. A message that the caller does not wait for may take its time. */
+/* Checks messages as tt_look_after checks operations. A message that the caller does not wait for may take any time. */
 static void look_after_messages(tutti_comm *comm, tt_wait_policy *p, uint64_t now) {
   const tt_p2p_message *m,
       *late = p->by && !p->by->ops->group ? p->by->message : tt_p2p_waiting(comm->flight->p2p, 0);
@@ -295,9 +297,9 @@ void tt_look_for_launcher(tutti_comm *comm) {
   tt_comm_break(comm, TUTTI_ERR_PEER_LOST, true);
 }
 
-/* Called now and then while nothing moves: are the awaited peers alive, and did they make the same
- * calls? Before a dead or far-ahead peer is reported, the operation is tried again: it may find
- * data that the peer sent before. */
+/* Called from time to time while nothing moves: checks whether the awaited peers are alive, and whether they made the
+ * same calls. Before it reports a dead or far-ahead peer, it tries the operation again, which may find data that the peer
+ * sent before. */
 void tt_look_after(tutti_comm *comm, tt_wait_policy *p, uint64_t now) {
   char reason[TT_WHY]; /* the rank that reported a failure may have died since */
   comm->wire->peer->aborted(comm->wire, reason, sizeof reason);

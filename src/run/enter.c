@@ -1,9 +1,8 @@
-/* enter.c - a thread enters a communicator, and leaves it.
+/* enter.c - lets a thread enter a communicator, and leave it.
  *
- * Idea       one thread at a time is inside: the caller, or a thread that drives this communicator
- *            while it waits for something else. An abort that another thread requests is sent by
- *            the thread inside.
- * Invariant  a caller that finds another caller inside gets an error immediately. It never waits.
+ * Idea       One thread at a time is inside: the caller, or a thread that drives this communicator while it waits for
+ *            something else. The thread inside sends an abort that another thread requests.
+ * Invariant  A caller that finds another caller inside gets an error immediately. It never waits.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <sched.h>
 
@@ -19,7 +18,7 @@ bool tt_comm_hold_for_caller(tutti_comm *comm) {
   return true;
 }
 
-/* failed: also enters a communicator that has failed. */
+/* If `failed`, also enters a communicator that has failed. */
 static tutti_status enter_with_care(tutti_comm *comm, const char *function, bool failed) {
   tutti_status status = tt_alive();
   if (status) return status;
@@ -49,8 +48,8 @@ tutti_status tt_comm_enter_failed_too(tutti_comm *comm, const char *function) {
   return tt_comm_enter_simply(comm) ? TUTTI_OK : enter_with_care(comm, function, true);
 }
 
-/* Only one thread at a time calls a network, so the thread inside sends the abort that another thread requested. Once it
- * has given `busy` back it reads nothing of the communicator any more: its owner may free it. */
+/* Only one thread at a time may call a network, so the thread inside sends the abort that another thread requested. After it
+ * has released `busy`, it does not access the communicator any more, because the owner may free it. */
 static void leave_net(tutti_comm *comm) {
   for (int held = atomic_load(&comm->busy);
        !atomic_compare_exchange_strong(&comm->busy, &held, TT_FREE);

@@ -1,22 +1,21 @@
-/* exact.c - a sum of floating point numbers as sums of integers.
+/* exact.c - computes a sum of floating point numbers as sums of integers.
  *
- * Idea       the vector is cut in blocks. The first part of a request is a maximum: the range
- *            of the bits of each block, over all ranks. Then all know how many words its
- *            numbers take (superacc.h), and windows full of words are summed one by one, as
- *            int64, each by the cheapest plan. Numbers become words when a window starts, and
- *            the sums become numbers when it ends.
- * Cost       one more short allreduce, and words instead of numbers. Memory is TT_WINDOW windows
- *            for a communicator, and 8 bytes per block of 256 numbers for a request.
- * Invariant  a request stays first in the queue until its last part has started: parts start
- *            in the same order on all ranks, though their number depends on the data. That
- *            number follows from the maximum alone, which all ranks have.
+ * Idea       The vector is divided into blocks. The first part of a request computes a maximum over all ranks: the range
+ *            of bits of each block's numbers. All ranks then know how many words the numbers of a block need
+ *            (superacc.h). The words are summed as int64, one window after the other, each with the cheapest plan.
+ *            Numbers are converted to words when a window starts, and the sums to numbers when it ends.
+ * Cost       One more short allreduce, and words instead of numbers. Memory: TT_WINDOW windows for a communicator, and 8
+ *            bytes per block of 256 numbers for a request.
+ * Invariant  A request stays first in the queue until its last part has started, so parts start in the same order on all
+ *            ranks, although their number depends on the data. That number follows from the maximum alone, which all ranks
+ *            have.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 
 #include "request.h"
 #include "superacc.h"
 
-/* Contiguous numbers; NULL: this rank contributes or receives none. */
+/* Contiguous numbers. src or dst is NULL if this rank contributes or receives none. */
 typedef struct stretch {
   const char *src;
   char *dst;
@@ -25,26 +24,26 @@ typedef struct stretch {
 
 /* A position among the blocks. */
 typedef struct spot {
-  size_t stretch, at; /* reals before it in its stretch */
+  size_t stretch, at; /* number of reals before it in its stretch */
   size_t block;
 } spot;
 
 typedef struct tt_exact {
   tutti_request request;
   tt_call said;    /* the caller's call, for comparison between ranks */
-  tt_override override; /* the call's own */
+  tt_override override; /* a copy of the call's override */
   tutti_type real; /* type of the numbers */
   size_t each, bytes;
   tt_reducer reducer;
-  int width, summands, ranks; /* ranks: divisor of an average, else 1 */
+  int width, summands, ranks; /* ranks: divisor of an average, otherwise 1 */
   tt_breadth *breadth;
   size_t blocks;
   bool begun, measured;
-  size_t left; /* parts that have started and not completed */
+  size_t left; /* number of parts that have started but not completed */
   spot next;   /* first block not yet in a part */
   spot from[TT_WINDOW];
   size_t count[TT_WINDOW]; /* blocks of a part; 0: the part is the maximum */
-  tutti_request *parts;    /* TT_WINDOW of them, by place */
+  tutti_request *parts;    /* TT_WINDOW of them, by slot */
   size_t stretches;
   stretch stretch[];
 } tt_exact;
@@ -55,8 +54,7 @@ static size_t blocks_of(size_t reals) {
   return (reals + TT_BLOCK - 1) / TT_BLOCK;
 }
 
-/* Bytes of a window: what stays in the cache, or the longest words of a block if these need
- * more. */
+/* Size of a window in bytes: as much as stays in the cache, or the longest words of a block if they need more. */
 static size_t capacity_of(const tutti_comm *comm) {
   return tt_max(tt_window_bytes(comm), sizeof(int64_t) * TT_BLOCK * TT_EXACT_WORDS);
 }
@@ -85,7 +83,7 @@ static tt_exact *new_exact(tutti_comm *comm, const tt_call *call, size_t stretch
   return x;
 }
 
-/* A hash of what must be the same on all ranks, besides the plans of the parts. */
+/* Hashes the arguments that must be the same on all ranks. The plans of the parts are not included. */
 static uint32_t hash_exact_call(const tt_call *c, uint64_t counts) {
   uint64_t h = tt_mix((uint64_t)c->coll | (uint64_t)c->type << 8 |
                       (uint64_t)tt_op_kind(c->op) << 16 | (uint64_t)(uint32_t)c->root << 32);
@@ -94,7 +92,7 @@ static uint32_t hash_exact_call(const tt_call *c, uint64_t counts) {
 
 static const tt_request_ops exact_ops;
 
-/* With its stretches set, makes the request; on failure frees x. */
+/* Creates the request of x, whose stretches are set. Frees x on failure; x may be NULL. */
 static tutti_status create_exact_request(tutti_comm *comm, const char *function, tt_exact *x,
                                          tutti_request **whole) {
   for (size_t i = 0; x && i < x->stretches; i++) x->blocks += blocks_of(x->stretch[i].reals);
@@ -117,7 +115,7 @@ static tutti_status create_exact_request(tutti_comm *comm, const char *function,
   return TUTTI_OK;
 }
 
-/* Adds each rank's block of a reduce_scatter; only this rank's has a destination. */
+/* Adds each rank's block of a reduce_scatter; only this rank's block has a destination. Returns a hash of the counts. */
 static uint64_t add_owned(tutti_comm *comm, const tt_call *c, tt_exact *x) {
   const char *src = c->src;
   uint64_t hash = 0;
@@ -147,7 +145,7 @@ tutti_status tt_exact_new(tutti_comm *comm, const char *function, const tt_call 
                           tutti_request **whole) {
   const bool owned = tt_coll_owned(c->coll), helps = comm->rank >= tt_call_data(comm, c);
   const bool gets = gets_result(comm, c);
-  const tt_plan *plan; /* unused, but must exist: helpers cannot take part in all */
+  const tt_plan *plan; /* unused, but must exist: helpers cannot take part in all calls */
   tutti_status status = tt_plan_for(comm, c, false, &plan);
   if (status) return status;
   tt_exact *x = new_exact(comm, c, owned ? (size_t)tt_call_data(comm, c) : 1);
@@ -179,7 +177,7 @@ tutti_status tt_exact_list(tutti_comm *comm, const char *function, const tt_list
 
 /* ---- blocks ---- */
 
-/* Moves on to the next stretch that is not empty. */
+/* Moves to the next stretch that is not empty. */
 static void skip_empty_stretches(const tt_exact *x, spot *s) {
   while (s->stretch < x->stretches && s->at >= x->stretch[s->stretch].reals) {
     s->stretch++;
@@ -201,7 +199,7 @@ static size_t words_at(const tt_exact *x, const spot *s) {
   return reals_at(x, s) * tt_exact_words(&x->breadth[s->block], x->width);
 }
 
-/* The numbers of a block, multiplied if the op demands; NULL: this rank contributes none. */
+/* Returns the numbers of a block, multiplied (in `capacity`) if the op requires that; NULL: this rank contributes none. */
 static const void *numbers_at(const tt_exact *x, const spot *s, double capacity[TT_BLOCK]) {
   const stretch *v = &x->stretch[s->stretch];
   const char *src = v->src ? v->src + s->at * x->bytes : NULL;
@@ -219,7 +217,7 @@ static void rewind_and_enqueue(tutti_request *whole) {
   tt_request_enqueue(whole);
 }
 
-/* Have all parts started? */
+/* Returns true if all parts have started. */
 static bool all_started(const tt_exact *x) {
   return x->begun && x->next.block == x->blocks;
 }
@@ -260,7 +258,7 @@ static tt_call summing(tutti_comm *comm, tt_exact *x, size_t place) {
     words += more;
     step(x, &x->next);
   }
-  if (!words) window[words++] = 0; /* all zeros: these blocks are a part nevertheless */
+  if (!words) window[words++] = 0; /* all numbers are zero, but these blocks are still a part */
   return (tt_call){.coll = tt_coll_owned(x->said.coll) ? TUTTI_ALLREDUCE : x->said.coll,
                    .src = helps ? NULL : window,
                    .dst = helps ? NULL : window,

@@ -1,7 +1,7 @@
-/* gather.c - tutti's own collectives: while communicators are made, ranks exchange bytes.
+/* gather.c - tutti's internal collectives, which exchange bytes between ranks while communicators are created.
  *
- * Idea       an all-gather or a broadcast of bytes. All ranks contribute data, helpers too. These calls are
- *            never exact, traced or measured. Their plans are cached like any other.
+ * Idea       These are an all-gather, a gather and a broadcast of bytes. All ranks contribute data, including helpers. Such
+ *            calls are never exact, traced or measured. Their plans are cached like any other.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "flight.h"
 

@@ -1,14 +1,13 @@
-/* list.c - a list of buffers as one operation.
+/* list.c - sums a list of buffers in one operation.
  *
- * Idea       a long buffer is an operation by itself and is summed where it is. Shorter ones are
- *            packed, in their order, in windows, and each window is summed as one vector, in
- *            place. Predicted times set the limit: a short buffer costs copies into the window
- *            and back, a long one costs an operation.
- * Cost       only short buffers are copied, into shared memory, where no further copy is needed.
- *            One window for each place of the communicator's window of operations, as large as
- *            the arena: operations overlap, and windows stay in the cache.
- * Invariant  the parts follow from the counts alone, so they are the same on all ranks;
- *            every part's stamp hashes all counts.
+ * Idea       A long buffer is an operation by itself and is summed where it is. Shorter ones are packed into windows, in
+ *            order, and each window is summed as one vector, in place. Predicted times determine the limit: a short buffer
+ *            costs copies into the window and back, a long one costs an operation.
+ * Cost       Only short buffers are copied, into shared memory, where no further copy is needed. There is one window for
+ *            each slot of the communicator's window of operations, as large as the arena: operations overlap, and windows
+ *            stay in the cache.
+ * Invariant  The parts follow from the counts alone, so they are the same on all ranks. Every part's stamp hashes all
+ *            counts.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +22,7 @@ typedef struct buffer {
   size_t bytes;
 } buffer;
 
-/* A call of one buffer, or of several that are packed in the window of the part's place. */
+/* A call of one buffer, or of several that are packed in the window of the part's slot. */
 typedef struct many_part {
   tutti_request request;
   const buffer *packed;
@@ -34,7 +33,7 @@ typedef struct many {
   tutti_request request;
   many_part *parts;
   size_t nparts;
-  size_t begun, left; /* parts that have started; of them, those that have not completed */
+  size_t begun, left; /* parts that have started; parts of these that have not completed */
   buffer *packed;     /* in the order of the parts */
 } many;
 
@@ -90,8 +89,8 @@ static const tt_request_ops many_ops = {.issue = begin_anew,
 
 /* ---- cutting the list into parts ---- */
 
-/* Buffers of at least this length (bytes) are cheaper as separate operations than as a share of a
- * window; 0: out of memory. */
+/* Returns the length, in bytes, from which buffers are cheaper as separate operations than as a share of a window.
+ * Returns 0 if out of memory. */
 static size_t alone_from(tutti_comm *comm) {
   tt_chooser *chooser = tt_chooser_for(comm, &(tt_call){.coll = TUTTI_ALLREDUCE});
   const size_t window = tt_window_bytes(comm);
@@ -144,7 +143,7 @@ static tutti_status add_alone(cutter *c, size_t i) {
                   c->helps ? NULL : c->list->dsts[i], 0);
 }
 
-/* Packs as many short buffers as fit, starting with buffer `i`; *next: the first buffer that was not examined. */
+/* Packs as many short buffers as fit, starting with buffer `i`. *next is the first buffer that was not examined. */
 static tutti_status add_window(cutter *c, size_t i, size_t *next) {
   size_t used = 0, n = 0, first = i;
   for (; i < c->list->n; i++) {
@@ -161,7 +160,7 @@ static tutti_status add_window(cutter *c, size_t i, size_t *next) {
 
 static tutti_status partition_buffers(cutter *c) {
   tutti_status status = TUTTI_OK;
-  size_t looked = 0; /* short buffers before it are in windows */
+  size_t looked = 0; /* short buffers before this one are in windows */
   for (size_t i = 0; i < c->list->n && !status; i++) {
     const size_t bytes = c->list->counts[i] * c->element;
     if (!bytes) continue;
@@ -174,8 +173,7 @@ static tutti_status partition_buffers(cutter *c) {
   return status;
 }
 
-/* An upper bound of the number of parts: two consecutive windows hold more than the capacity of
- * one. */
+/* Returns an upper bound of the number of parts: two consecutive windows hold more than the capacity of one. */
 static size_t most_parts(const cutter *c) {
   size_t alone = 0, packed = 0;
   for (size_t i = 0; i < c->list->n; i++) {

@@ -1,14 +1,14 @@
 /* message.c - a message between two ranks as a request.
  *
- * Idea       a message is started, driven along with the operations in flight, and waited for. It has
- *            no position in the communicator's order, because only two ranks take part. Which receive takes which
- *            message follows from sender, tag and order (engine/p2p.h).
+ * Idea       A message is started, driven along with the operations in flight, and waited for. It has no position in the
+ *            communicator's order, because only two ranks take part. Sender, tag and order determine which receive takes
+ *            which message (engine/p2p.h).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 
 #include "flight.h"
 
-/* Checks peer and tag, and fills in the rest of the message. The comm is entered. */
+/* Checks peer and tag, and sets the remaining fields of the message. The comm is entered. */
 static tutti_status prepare_message(tutti_comm *comm, const char *function, tt_p2p_message *m) {
   const bool any_source = !m->sends && m->peer == TUTTI_ANY_SOURCE;
   if ((m->peer < 0 && !any_source) || m->peer >= comm->ranks)

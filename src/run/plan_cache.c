@@ -1,7 +1,7 @@
 /* plan_cache.c - finds or makes the plan of a call, and caches it.
  *
- * Idea       a small table is indexed by a 64-bit hash of the call. Behind it, schedules are
- *            kept by name, collective, root and whether they are in place.
+ * Idea       A small table is indexed by a 64-bit hash of the call. In addition, schedules are kept by name, collective,
+ *            root and whether they are in place.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -9,11 +9,11 @@
 #include "flight.h"
 #include "fp_state.h"
 
-/* Scratch stays below TT_FLIGHT times two layers of this many bytes, whatever the vector: longer
- * vectors are cut in slices of this size. */
+/* Limits scratch memory to TT_FLIGHT times two layers of this many bytes: longer vectors are divided into slices of this
+ * size. */
 enum { SLICE_BYTES = 8 << 20 };
 
-/* The count, or a hash of all counts. */
+/* Returns the count, or a hash of all counts. */
 static uint64_t counts_key(const tutti_comm *comm, const tt_call *c) {
   uint64_t h = 1;
   for (int r = 0; c->varied && r < tt_call_data(comm, c); r++) {
@@ -36,7 +36,7 @@ static uint64_t plan_key(const tutti_comm *comm, const tt_call *c, bool in_place
   return key ? key : 1;
 }
 
-/* Hashes all that must be the same on all ranks; handles of user ops may differ. */
+/* Hashes everything that must be the same on all ranks. Handles of user ops are not included, because they may differ. */
 static uint32_t hash_plan(const tutti_comm *comm, const tt_call *c, const tt_program *program,
                           int slices, tt_code code) {
   const tt_sched *sched = program->sched;
@@ -50,8 +50,8 @@ static uint32_t hash_plan(const tutti_comm *comm, const tt_call *c, const tt_pro
   return (uint32_t)tt_mix(h ^ (uint64_t)slices ^ (uint64_t)program->shape << 32);
 }
 
-/* Finds the loop that all ranks can run, in place or not, since ranks may differ in that: the same
- * answer on all ranks. */
+/* Finds the loop that all ranks can run, both in place and not, since ranks may differ in that. The result is the same
+ * on all ranks. */
 static tutti_status shape_for_all_ranks(const tt_ask *ask, bool generic, tt_sched *mine,
                                         tt_shape *shape) {
   *shape = TT_SHAPE_NONE;
@@ -85,7 +85,7 @@ static tutti_status find_or_prepare(tutti_comm *comm, const tt_ask *ask, const i
   tt_shape shape = TT_SHAPE_NONE;
   if (!status && (!order || comm->plans->setting.has_loop))
     status = shape_for_all_ranks(ask, comm->settings.plain.generic, p->sched, &shape);
-  /* a loop would keep the order, which lasts no longer than the number of helpers */
+  /* a loop would refer to the order, which lasts only as long as the number of helpers stays the same */
   if (order && (shape != TT_SHAPE_ROUNDS || ask->data < ask->ranks)) shape = TT_SHAPE_NONE;
   if (!status && !(p->program = tt_program_new(p->sched, order, shape)))
     status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for a plan of %u steps", p->sched->nsteps);
@@ -102,8 +102,8 @@ static tutti_status find_or_prepare(tutti_comm *comm, const tt_ask *ask, const i
   return TUTTI_OK;
 }
 
-/* As find_or_prepare. If all ranks share memory and have a special order, the plan is first prepared without that order: a
- * specialized fast path needs it only if ranks work in groups (TT_SHAPE_ROUNDS), else every rank reads all others. */
+/* Like find_or_prepare. If all ranks share memory and have a special order, the plan is first prepared without that order: a
+ * specialized fast path needs it only if ranks work in groups (TT_SHAPE_ROUNDS). Otherwise, every rank reads all others. */
 static tutti_status prepare_arranged(tutti_comm *comm, const tt_ask *ask, const int *order,
                                      const tt_call *c, tt_prepared **out) {
   if (order && comm->plans->setting.has_loop) {
@@ -117,7 +117,7 @@ static tutti_status prepare_arranged(tutti_comm *comm, const tt_ask *ask, const 
   return find_or_prepare(comm, ask, order, out);
 }
 
-/* The number asked for; else the chosen one, or more, so that scratch is bounded. */
+/* Returns the number of slices: the one that was set, or else the chosen one, or more to limit scratch memory. */
 static int slices_for(const tutti_comm *comm, const tt_call *c, int chosen) {
   if (tt_coll_owned(c->coll)) return 1;
   uint64_t bytes = (uint64_t)c->count * tutti_type_size(c->type);
@@ -157,7 +157,7 @@ static bool goes_by_places(const tutti_comm *comm, const tt_call *call) {
   return tt_goes_by_places(call->coll, needs_of(comm, call));
 }
 
-/* The rank at each place, and the place of each rank; NULL: the call is planned for ranks. */
+/* order_for returns the rank at each place, or NULL if the call is planned for ranks. place_for returns the place of a rank. */
 static const int *order_for(const tutti_comm *comm, const tt_call *c) {
   if (!goes_by_places(comm, c)) return NULL;
   return is_helped(comm, c) ? comm->plans->helped.order : comm->plans->order;
@@ -201,7 +201,7 @@ tutti_status tt_plan_make(tutti_comm *comm, const tt_call *c, bool in_place,
   const uint64_t bytes = tt_problem_of(comm, c).bytes;
   const tt_aggregated *way = choice->way ? &comm->plans->aggregated[choice->way - 1] : NULL;
   const int *order = way ? way->order : order_for(comm, c);
-  /* numbers that are multiplied first are read from another buffer than the sum's */
+  /* if numbers are multiplied first, the products are not in the buffer of the sum */
   const bool apart = tt_coll_reduces(c->coll) && tt_op_factor(c->op) != 1;
   tt_ask ask = {.plan = choice->plan,
                 .coll = c->coll,
@@ -244,7 +244,7 @@ static tutti_status choose_and_make_plan(tutti_comm *comm, const tt_call *c, boo
   plan->rival = NULL;
   plan->wisdom = 0;
   plan->seconds = 0;
-  if (tt_call_is_alltoallv(c)) { /* ranks would choose by different sizes */
+  if (tt_call_is_alltoallv(c)) { /* sizes differ between ranks, so choices would, too */
     const tutti_status status = tt_plan_spec_named("direct", &choice.plan);
     return status ? status : tt_plan_make(comm, c, in_place, &choice, plan);
   }

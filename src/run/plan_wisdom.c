@@ -1,9 +1,8 @@
-/* plan_wisdom.c - which measurements decide what runs on a communicator.
+/* plan_wisdom.c - decides which measurements apply to a communicator.
  *
- * Placement  measurements apply where the fingerprint of the ranks' placement is equal. It covers
- *            all that makes other plans win: number of ranks, transport, ranks per core, levels
- *            and nodes, the processor. It exists in words, and mixed to a number, which also
- *            covers every rank's node.
+ * Placement  Measurements apply if the fingerprint of the ranks' placement is equal. It covers everything that may make
+ *            another plan faster: number of ranks, transport, ranks per core, levels and nodes, and the processor. It
+ *            exists in words and as a hash, which also covers every rank's node.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 

@@ -1,9 +1,9 @@
 /* progress.c - starts and drives operations in flight.
  *
- * Idea       a call drives its own communicator's operations, in start order, then
- *            those of the other listed communicators that are not busy.
- * Invariant  operations start in the order of issue, each when its place in the window is
- *            free; a broken communicator fails all its requests.
+ * Idea       A call drives the operations of its communicator, in start order, then those of the other listed
+ *            communicators that are not busy.
+ * Invariant  Operations start in the order of issue, each when its slot in the window is free. A broken communicator fails
+ *            all its requests.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 
@@ -75,8 +75,8 @@ void tt_request_enqueue(tutti_request *r) {
 
 /* ---- driving ---- */
 
-/* Takes the callers' vectors back: peers may neither read nor write them any more. Peers write to
- * dst only where a loop runs, which works on whole vectors. */
+/* Ends the peers' access to the callers' vectors. Peers write to dst only if a loop runs, and loops work on whole
+ * vectors. */
 static void take_back(tutti_comm *comm) {
   const tt_outside *out = comm->wire->outside;
   if (out) out->ops->quit(out->wire);
@@ -153,8 +153,8 @@ void tt_net_progress(tutti_comm *comm, bool *moved) {
   if (status) tt_break_messages(comm, status);
 }
 
-/* Does this rank have unsent data? Peers may wait for it, and this rank may not call again for
- * long. */
+/* Returns true if this rank has unsent data. Peers may wait for them, and this rank may not make another call for a
+ * long time. */
 static bool is_leaving(const tutti_comm *comm) {
   return tt_over_net(comm) && comm->net->net->has_unsent(comm->net);
 }
@@ -183,11 +183,11 @@ static bool drive_operations(tutti_comm *comm) {
   return moved;
 }
 
-/* A rank that only sends never waits, and so must look now and then whether it was aborted. */
+/* A rank that only sends never waits, so it must check from time to time whether it was aborted. */
 enum { LOOK_EVERY = 16 };
 
-/* One pass over a communicator's operations, in start order. If none moves, or now and then, also
- * one over its network, which may yield. */
+/* Makes one pass over a communicator's operations, in start order. If none moves, and from time to time, it also makes a
+ * pass over the network, which may yield. */
 static bool progress_comm(tutti_comm *comm) {
   if (atomic_load_explicit(&comm->flight->abort, memory_order_relaxed) == 2)
     tt_comm_send_abort(comm);
@@ -196,10 +196,10 @@ static bool progress_comm(tutti_comm *comm) {
   bool moved = out && !comm->broken && out->ops->drive(out->wire);
   if (!comm->flight->stuck && drive_operations(comm)) moved = true;
   const bool leaving = is_leaving(comm);
-  /* what comes from outside moves this rank, and says nothing of the others */
+  /* data from outside the job move this rank, but show nothing about the other ranks */
   const bool looks = !moved || out || (!comm->flight->waits && comm->flight->seq % LOOK_EVERY == 0);
   if (tt_over_net(comm) && looks) tt_net_progress(comm, &moved);
-  /* nothing comes elsewhere */
+  /* nothing can arrive by another transport */
   comm->flight->stuck =
       !moved && !leaving && comm->wire == comm->net && !out && !comm->flight->on_devices;
   if (comm->broken) {
@@ -218,7 +218,7 @@ void tt_comm_list(tutti_comm *comm, bool on) {
   pthread_mutex_lock(&tt_process.lock);
   tutti_comm **link = &tt_process.in_flight;
   while (*link && *link != comm) link = &(*link)->flight->next_listed;
-  if (on) { /* at the end: they are driven in the order of listing */
+  if (on) { /* at the end, because they are driven in the order of listing */
     *link = comm;
     comm->flight->next_listed = NULL;
     atomic_fetch_add(&tt_process.in_flight_count, 1);
@@ -231,11 +231,11 @@ void tt_comm_list(tutti_comm *comm, bool on) {
   pthread_mutex_unlock(&tt_process.lock);
 }
 
-enum { AT_ONCE = 64 }; /* communicators in one pass */
+enum { AT_ONCE = 64 }; /* maximum number of communicators in one pass */
 
-/* Holds the first communicator of the list, at or after index i, that this thread may drive. NULL: no such communicator, or
- * another thread holds the list. *next: the start index of the next call. Only one communicator is held at a time, so the
- * owners of the others never wait for this thread. */
+/* Holds the first communicator of the list, at or after index i, that this thread may drive. Returns NULL if it finds
+ * none, or if another thread holds the list. *next is the start index for the next call. Only one communicator is held at
+ * a time, so the owners of the others never wait for this thread. */
 static tutti_comm *hold_listed(const tutti_comm *mine, int i, int *next) {
   tutti_comm *taken = NULL;
   int held, at = 0;

@@ -1,24 +1,22 @@
 /* proof_table.c - proves a plan once for all ranks that share memory.
  *
- * Idea       the ranks share a table of words. The first rank that needs a proof claims a word and
- *            asks the prover (choose/proven.c); the others read its result. A process remembers
- *            which plans are proven.
- * Invariant  a rank waits for another's result for at most a second and then proves the plan
- *            itself, since the other may have died. Only "proven" is taken over: a rank that
- *            finds a refusal asks the prover itself, to have its message.
- * Order      a result is released by its prover and acquired by its readers, who read nothing else
- *            from it: the word alone would do.
+ * Idea       The ranks share a table of words. The first rank that needs a proof claims a word and runs the prover
+ *            (choose/proven.c); the others read its result. A process remembers which plans are proven.
+ * Invariant  A rank waits at most a second for another rank's result and then proves the plan itself, since the other may
+ *            have died. It adopts only the result "proven". If the plan was refused, it runs the prover itself to get the
+ *            message.
+ * Order      A result is released by its prover and acquired by its readers, although they read nothing else from it: the
+ *            word alone would suffice.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <time.h>
 
 #include "flight.h"
 
-/* A word of the table: a plan's key; its lowest bits say how far the proof is. */
+/* A word of the table contains a plan's key. Its lowest bits are the state of the proof. */
 enum { PROVES = 1, PROVEN = 2, REFUSED = 3, STATE = 3, PLACES = 4 };
 static const double max_wait_s = 1;
 
-/* Finds the word of a key, claimed by this rank (*claimed) or another; NULL: the table is full
- * there. */
+/* Finds the word of a key, claimed by this rank (*claimed) or by another. Returns NULL if the table is full there. */
 static atomic_ullong *find_word(atomic_ullong *words, uint64_t key, bool *claimed) {
   for (int i = 0; i < PLACES; i++) {
     atomic_ullong *word = &words[(key / 4 + (uint64_t)i) % TT_PROOFS];
@@ -30,8 +28,8 @@ static atomic_ullong *find_word(atomic_ullong *words, uint64_t key, bool *claime
   return NULL;
 }
 
-/* Waits until the rank that proves this key has a result: is the key proven? While this rank waits, that rank may give up the
- * word, and another plan may take it. */
+/* Waits until the rank that proves this key has a result. Returns true if the key is proven. While this rank waits, that
+ * rank may give up the word, and another plan may take it. */
 static bool is_proven_elsewhere(const atomic_ullong *word, uint64_t key) {
   const struct timespec nap = {0, 50000};
   const double until = tt_seconds() + max_wait_s;
@@ -43,7 +41,7 @@ static bool is_proven_elsewhere(const atomic_ullong *word, uint64_t key) {
   return is == (key | PROVEN);
 }
 
-/* ---- what this process remembers ---- */
+/* ---- plans that this process knows to be proven ---- */
 
 static atomic_ullong *proven_slot_of(uint64_t key) {
   return &tt_process.proven[key / 4 % TT_REMEMBERED];
@@ -66,7 +64,7 @@ tutti_status tt_proof_ask(tutti_comm *comm, const tt_ask *ask, int slices, tt_pr
   *is = TT_PROVEN;
   if (!word || claimed || !is_proven_elsewhere(word, key))
     status = tt_proven_find(ask, slices, &comm->plans->setting, is);
-  const bool open = !status && *is != TT_PROVEN; /* too large: each rank finds that */
+  const bool open = !status && *is != TT_PROVEN; /* too large to prove; all ranks find the same */
   /* model: publish:verdict */
   if (claimed)
     atomic_store_explicit(word, open ? 0 : key | (status ? REFUSED : PROVEN), memory_order_release);

@@ -24,7 +24,7 @@ static tutti_status new_planned(tutti_comm *comm, const char *function, const tt
   *r = (tutti_request){.ops = &tt_collective_ops, .comm = comm, .call = *call, .plan = *plan};
   r->staged = call->staged;
   tt_request_tag(r, call->tag);
-  if (call->override) /* the caller's ends before */
+  if (call->override) /* the caller's may end before the request */
     r->call.override = memcpy((char *)(r + 1) + table, call->override, sizeof *call->override);
   if (call->code) r->wish = *call->code, r->call.code = &r->wish;
   if (table) r->plan.exec.table = memcpy(r + 1, plan->table, table);
@@ -126,7 +126,7 @@ static tutti_status retire_request(tutti_request **request) {
   return status;
 }
 
-/* again: if interrupted, the request continues and may be waited for again. */
+/* If `again`, an interrupted request continues and may be waited for again. */
 static tutti_status wait_and_retire(tutti_request **request, bool again) {
   tutti_status status = tt_alive(), ended = TUTTI_OK;
   if (status) return status;

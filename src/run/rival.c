@@ -1,18 +1,19 @@
-/* rival.c - two plans with the same bits: the faster one is learned from the time that calls take.
+/* rival.c - learns which of two plans that give the same bits is faster, from the duration of calls.
  *
- * Idea       Estimates can be wrong by a factor. Therefore, if all ranks share memory, a plan of an allreduce has a rival: the
- *            plan with the best estimate among those that give the same bits. Rank 0 times calls that use
- *            either plan (learn.h), and publishes in a word of its control block which one runs next.
- * Time       is measured on rank 0, within the call, because the caller may work between its calls. If ranks share cores, it
- *            is the time from the start of one call to the start of the next, because ranks use the time that others do not.
- * Agreement  Rank 0 writes the word in an allreduce. The word takes effect TT_WINDOW operations later; it also contains the
- *            choice that holds before. A rank that has completed that allreduce has seen the word, and no rank begins an
- *            operation TT_WINDOW later without having completed it. A word is replaced only when it has taken effect on all
- *            ranks. If ranks disagreed nevertheless, the hashes of their calls would differ.
- * Same bits  Two loops that form each sum in one step, of all ranks' operands in rank order (one-shot, two-shot, naive), or
- *            any two plans if the op does not round.
+ * Idea       Estimates can be far off. Therefore, if all ranks share memory, a plan of an allreduce has a
+ *            rival: the plan with the best estimate among those that give the same bits. Rank 0 measures the time of
+ *            calls with either plan (learn.h), and publishes in a word of its control block which one runs next.
+ * Time       The time is measured on rank 0, within the call, because the caller may work between its calls. If ranks share
+ *            cores, it is the time from the start of one call to the start of the next, because ranks use the time that
+ *            others do not.
+ * Agreement  Rank 0 writes the word during an allreduce. It takes effect TT_WINDOW operations later, and also contains the
+ *            choice that is valid until then. A rank that has completed that allreduce has seen the word, and no rank starts
+ *            an operation TT_WINDOW later without having completed it. A word is replaced only after it has taken effect on
+ *            all ranks. If ranks disagreed nevertheless, the hashes of their calls would differ.
+ * Same bits  Two loops give the same bits if both compute each sum in one step, from all ranks' operands in rank order
+ *            (one-shot, two-shot, naive). If the op does not round, any two plans do.
  * Invariant  No result depends on timing. The call alone determines which rival a plan has, so all ranks find the same one.
- * Cost       A load per call of more than 1 KiB. The rival is searched for once per power of two, in its 32nd call.
+ * Cost       One load per call of more than 1 KiB. The rival is searched for once per power of two, in the 32nd call.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "rival.h"
 
@@ -24,9 +25,10 @@
 #include "fp_state.h"
 #include "remote.h"
 
-enum { LEAST = 11 /* 2^LEAST bytes: vectors of the first size have no more */, SEEK = 32, RANKS = 64 };
-enum { ESTIMATED = 2 }; /* a way: that of the better estimate */
-static const double most = 3; /* times as long as the usual plan, by the estimates */
+/* Vectors of the first size have at most 2^LEAST bytes. ESTIMATED is a value of `way`: the plan with the better estimate. */
+enum { LEAST = 11, SEEK = 32, RANKS = 64 };
+enum { ESTIMATED = 2 };
+static const double most = 3; /* maximum ratio of the rival's estimate to the usual plan's */
 
 /* ---- the word ---- */
 
@@ -44,7 +46,7 @@ static uint64_t word_here(const tutti_comm *comm, int size) {
   return comm->wire->memory->advised(comm->wire, TT_PLAN_ADVICE + size);
 }
 
-/* Which way runs in operation `seq`, by this word? */
+/* Returns true if, according to this word, the rival runs in operation `seq`. */
 static bool runs(const tt_rival *x, uint64_t word, uint64_t seq) {
   const unsigned way = word && pair_of(word) == x->pair ? way_at(word, seq) : ESTIMATED;
   return way != ESTIMATED && way == x->second;
@@ -85,7 +87,7 @@ tt_rival *tt_rival_for(tutti_comm *comm, const tt_call *call, const tt_choice *c
   return comm->plans->rivals = x;
 }
 
-/* Do all ranks get the same bits by this plan as by the usual one? */
+/* Returns true if all ranks get the same bits from this plan as from the usual one. */
 static bool fits(const tt_rival *x, const tt_prepared *other) {
   const tt_program *a = x->usual->program, *b = other->program;
   if (!b->shape || a->order != b->order || tt_sched_equal(x->usual->sched, other->sched))
@@ -95,7 +97,7 @@ static bool fits(const tt_rival *x, const tt_prepared *other) {
   return tt_shape_sums_at_once(a->shape) && tt_shape_sums_at_once(b->shape);
 }
 
-/* The plan of this quote becomes the rival, if it may. False: it does not. */
+/* Makes the plan of this quote the rival, if it qualifies. Returns false if it does not. */
 static bool try_quote(tutti_comm *comm, const tt_call *call, tt_rival *x, const tt_quote *quote) {
   tt_plan made = {0};
   const tt_choice choice = {.plan = quote->plan, .slices = 1};
@@ -110,7 +112,7 @@ static bool try_quote(tutti_comm *comm, const tt_call *call, tt_rival *x, const 
   return true;
 }
 
-/* Of all candidates the cheapest that fits, by estimates at the largest vector of this size. */
+/* Finds the cheapest plan that qualifies, by the estimates for the largest vector of this size. */
 static void seek(tutti_comm *comm, const tt_call *call, tt_rival *x) {
   tt_chooser *c = tt_chooser_for(comm, call);
   const tt_override none = {0};
@@ -121,7 +123,7 @@ static void seek(tutti_comm *comm, const tt_call *call, tt_rival *x) {
   p.bytes = (uint64_t)1 << (LEAST + x->size);
   if (tt_plan_spec_named(x->usual->sched->name, &usual)) return;
   double limit = most * tt_price_of(c, &p, usual, 1);
-  if (limit < 0 || limit == HUGE_VAL) return; /* its price is not known */
+  if (limit < 0 || limit == HUGE_VAL) return; /* its estimate is not known */
   for (int i = 0; tt_quote_at(c, &p, &none, i, false, &quote); i++) {
     if (!quote.possible || quote.slices != 1 || quote.seconds >= limit) continue;
     if (!tt_quote_at(c, &p, &none, i, true, &quote) || quote.lacks) continue;
@@ -143,7 +145,7 @@ static void advise(tutti_comm *comm, tt_rival_size *s, const tt_rival *x) {
     tt_learner_begin(&s->learner, !x->second);
     s->way = ESTIMATED;
   }
-  const bool compares = !s->learner.period; /* else no time is needed */
+  const bool compares = !s->learner.period; /* otherwise no time is needed */
   const uint64_t ticks = compares ? tt_store_ticks() : 0;
   if (comm->load.crowded && s->since && ticks && s->seq + 1 == seq)
     s->took = ticks - s->since;

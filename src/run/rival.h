@@ -1,4 +1,4 @@
-/* rival.h - another plan for the same calls, with the same bits.
+/* rival.h - another plan for the same calls, which gives the same bits.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_RIVAL_H
 #define TT_RIVAL_H
@@ -6,36 +6,36 @@
 #include "call_plan.h"
 #include "learn.h"
 
-/* The rival of a plan, for vectors of one size: one for each power of two. */
+/* The rival of a plan, for vectors of one size. There is one size for each power of two. */
 typedef struct tt_rival {
   struct tt_rival *next;
-  const tt_prepared *usual; /* whose rival it is; with the next three: the key */
+  const tt_prepared *usual; /* the plan whose rival it is; with the next three fields: the key */
   unsigned needs;
   int weight, size;
   bool sought, forgotten;
   const tt_program *program; /* NULL: the plan has no rival */
   uint16_t pair;             /* a hash of both plans' names, not 0 */
-  bool second;               /* of the two, its name is the second; so it is way 1 */
+  bool second;               /* its name is the second of the two, so it is way 1 */
 } tt_rival;
 
-/* What is known of calls with vectors of one size. */
+/* The state of calls with vectors of one size. */
 typedef struct tt_rival_size {
-  uint32_t calls; /* so far, while no rival has been sought */
+  uint32_t calls; /* number of calls before the rival was searched for */
   /* on rank 0 */
   tt_learner learner;
-  uint16_t pair; /* that it learns about; 0: none yet */
-  uint8_t way;   /* of the last such call; 2: of another pair */
-  uint64_t since, took; /* ticks: when that call began; its time; 0: not known */
-  uint64_t seq;         /* its number */
+  uint16_t pair;        /* the pair that it learns about; 0: none yet */
+  uint8_t way;          /* way of the last such call; 2: it used another pair */
+  uint64_t since, took; /* in ticks: start of that call; its duration; 0: not known */
+  uint64_t seq;         /* number of that call */
 } tt_rival_size;
 
-/* Where the plan's calls may have a rival, finds or makes the place for it; else NULL. The same on all ranks, but for memory.
- * The communicator owns it, and keeps it until tt_rivals_free. */
+/* If the plan's calls may have a rival, finds or creates its entry, otherwise returns NULL. The result is the same on all
+ * ranks, unless memory runs out. The communicator owns the entry, and keeps it until tt_rivals_free. */
 tt_rival *tt_rival_for(tutti_comm *comm, const tt_call *call, const tt_choice *choice,
                        const tt_plan *plan);
-/* An operation of this plan begins, as flight->seq. Does the rival run? */
+/* Called when an operation of this plan starts as number flight->seq. Returns true if the rival runs. */
 bool tt_rival_runs(tutti_comm *comm, const tt_call *call, const tt_plan *plan);
-/* The call that began the last operation of this plan has ended. */
+/* Called when the call that started the last operation of this plan has ended. */
 void tt_rival_over(tutti_comm *comm, const tt_plan *plan);
 /* Appends what was learned of such calls. */
 void tt_rival_say(const tutti_comm *comm, const tt_problem *problem, tt_text *t);

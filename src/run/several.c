@@ -1,4 +1,4 @@
-/* several.c - several requests at a time (tutti_wait_all, tutti_wait_any), and how a communicator fares.
+/* several.c - waits for several requests (tutti_wait_all, tutti_wait_any), and reports errors of a communicator.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 
@@ -10,7 +10,7 @@ static tutti_status check_array(const char *function, size_t n, tutti_request **
   return tt_fail(TUTTI_ERR_ARG, "%s: requests is NULL", function);
 }
 
-/* Goes on after an error, so that no buffer is in use when it returns. */
+/* Continues after an error, so that no buffer is in use when it returns. */
 tutti_status tutti_wait_all(size_t n, tutti_request **requests) {
   tutti_status status = check_array("tutti_wait_all", n, requests), first = TUTTI_OK;
   char why[TT_WHY + 200];
@@ -25,7 +25,7 @@ tutti_status tutti_wait_all(size_t n, tutti_request **requests) {
 }
 
 typedef struct any {
-  size_t n, done; /* done: n: none yet */
+  size_t n, done; /* done == n: none yet */
   tutti_request **requests;
 } any;
 
@@ -57,7 +57,7 @@ tutti_status tutti_wait_any(size_t n, tutti_request **requests, size_t *index) {
   return status;
 }
 
-/* A thread that is inside a call returns the failure itself. */
+/* A thread that is inside a call gets the failure from that call. */
 tutti_status tutti_comm_async_error(tutti_comm *comm) {
   tutti_status status = tt_args_given("tutti_comm_async_error", "comm", comm, NULL, NULL);
   int held;

@@ -1,10 +1,10 @@
 /* straggler.c - a rank that waits too long reports which rank is late.
  *
- * Idea       After 10 s, or TUTTI_TIMEOUT, a waiting rank reports which rank is late, whether the
- *            process of that rank is stopped, and its last call.
- * Cost       nothing for ranks that do not wait.
- * Invariant  a rank that has not made the call is reported before one that has. Among ranks that
- *            have not, a stopped one is reported before a running one.
+ * Idea       After 10 s, or TUTTI_TIMEOUT, a waiting rank reports which rank is late, whether the process of that rank is
+ *            stopped, and its last call.
+ * Cost       None for ranks that do not wait.
+ * Invariant  A rank that has not made the call is reported before one that has. Among ranks that have not made it, a stopped
+ *            one is reported before a running one.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,15 +15,15 @@
 #include "process_state.h"
 
 enum {
-  AHEAD_US = 500000 /* it asks all ranks for their calls this long before the time limit */
+  AHEAD_US = 500000 /* requests the calls of all ranks this long before the time limit */
 };
 /* each since, over: order: shown to people, and looked at twice */
 
-static const double answers_s = 0.2; /* how long it waits for missing answers */
+static const double answers_s = 0.2; /* time to wait for missing answers */
 
 /* ---- warning and giving up ---- */
 
-/* The time limit (s) if it has been reached; else 0. */
+/* Returns the time limit in s if it has been reached, otherwise 0. */
 static double limit_reached(const tutti_comm *comm, uint64_t waited) {
   const double limit = tt_comm_timeout(comm);
   return (double)waited >= limit * 1e6 ? limit : 0;
@@ -33,7 +33,7 @@ static bool complains(const tutti_comm *comm, const tt_wait_policy *p, uint64_t 
   return limit_reached(comm, waited) > 0 || (!p->warned && waited >= (uint64_t)TT_WARN_S * 1000000);
 }
 
-/* Returns its length. */
+/* Appends the time limit to `text`. Returns the length of the result. */
 static int say_limit(const tutti_comm *comm, const char *text, double limit, char *to,
                      size_t size) {
   const bool own = comm->settings.plain.timeout > 0;
@@ -62,14 +62,14 @@ static void warn_or_time_out(tutti_comm *comm, tt_wait_policy *p, uint64_t waite
 
 static bool is_peer_stopped(tutti_comm *comm, int peer) {
   const tt_rank_info *w = comm->info;
-  if (peer < 0 || peer >= comm->ranks) return false; /* any rank; an aggregator's */
+  if (peer < 0 || peer >= comm->ranks) return false; /* any rank, or an aggregator */
   if (comm->wire->peer->stopped && comm->wire->peer->stopped(comm->wire, peer)) return true;
   const long pid = comm->net && w[peer].host == w[comm->rank].host ? w[peer].pid : 0;
   return pid > 0 && pid != (long)getpid() && tt_state_stopped(tt_process_state(pid, NULL));
 }
 
-/* Rates how likely a rank is the cause. A rank that has not made the call may itself wait elsewhere
- * for a rank that has not: it publishes that, or answers. */
+/* Rates how likely a rank is the cause. A rank that has not made the call may itself wait elsewhere, for a rank that has
+ * not made it either; then it publishes its wait, or answers. */
 static int suspicion(tutti_comm *comm, int r, uint64_t seq) {
   tt_record none;
   const tt_peer_ops *ops = comm->wire->peer;
@@ -81,7 +81,7 @@ static int suspicion(tutti_comm *comm, int r, uint64_t seq) {
   return (absent ? waits ? 1 : 2 : silent) + 4 * is_peer_stopped(comm, r);
 }
 
-/* The rank most likely to be the cause; `peer` if no other rank is more likely. */
+/* Returns the rank that is most likely the cause, or `peer` if no other rank is more likely. */
 static int culprit(tutti_comm *comm, uint64_t seq, int peer) {
   int worst = 0;
   for (int r = 0; r < comm->ranks; r++) {
@@ -95,14 +95,14 @@ static int culprit(tutti_comm *comm, uint64_t seq, int peer) {
   return peer;
 }
 
-/* The last call of `peer` before operation `seq`; false: not known. */
+/* Finds the last call of `peer` before operation `seq`. Returns false if it is not known. */
 static bool last_call(tutti_comm *comm, int peer, uint64_t seq, tt_record *last) {
   for (uint32_t back = 1; back <= TT_RECALL && back < seq; back++)
     if (comm->wire->peer->read_record(comm->wire, peer, seq - back, last) == 1) return true;
   return false;
 }
 
-/* Says where the peer is, or that it is elsewhere, as far as known. */
+/* Describes, as far as is known, where the peer is, or that it is elsewhere. */
 static void say_where(tutti_comm *comm, int peer, uint64_t seq, uint32_t step, char *text,
                       size_t size) {
   const tt_peer_ops *ops = comm->wire->peer;
@@ -133,12 +133,12 @@ static void say_where(tutti_comm *comm, int peer, uint64_t seq, uint32_t step, c
            r.stamp.seq, words);
 }
 
-/* "3 s", but "0.5 s". */
+/* Formats a time with one decimal below 10 s, and without decimals above. */
 static void format_seconds(uint64_t waited, char *text, size_t size) {
   snprintf(text, size, waited < 9950000 ? "%.1f" : "%.0f", (double)waited / 1e6);
 }
 
-/* Ranks of a busy machine answer slowly: asks early, so that the limit need not wait for them. */
+/* Ranks of a busy machine answer slowly, so they are asked early. The time limit then need not wait for them. */
 static void ask_ahead(tutti_comm *comm, uint64_t waited, uint64_t seq) {
   const tt_peer_ops *ops = comm->wire->peer;
   if (!ops->ask || seq != comm->flight->oldest || limit_reached(comm, waited + AHEAD_US) <= 0)
@@ -147,14 +147,14 @@ static void ask_ahead(tutti_comm *comm, uint64_t waited, uint64_t seq) {
     if (r != comm->rank) ops->ask(comm->wire, r, seq);
 }
 
-/* Is any rank stopped? It is reported first, whatever others answer. */
+/* Returns true if any rank is stopped. Such a rank is reported first, whatever others answer. */
 static bool some_stopped(tutti_comm *comm) {
   for (int r = 0; r < comm->ranks; r++)
     if (is_peer_stopped(comm, r)) return true;
   return false;
 }
 
-/* `what`: the rest of the sentence. */
+/* `what` is the end of the sentence. */
 static void report_late(tutti_comm *comm, tt_wait_policy *p, uint64_t waited, int peer,
                         const char *what) {
   char text[400], time[16];
@@ -172,8 +172,8 @@ static void report_late(tutti_comm *comm, tt_wait_policy *p, uint64_t waited, in
   warn_or_time_out(comm, p, waited, peer, text);
 }
 
-/* The awaited rank may itself wait for the aggregator, in the call before, and have got some bytes of it after
- * this rank was done. This pause lets it name the aggregator first. */
+/* The awaited rank may itself wait for the aggregator, in the previous call, and its wait may have started after this one.
+ * This pause lets it name the aggregator first. */
 enum { AGGREGATOR_GRACE_US = 1000000 };
 static uint64_t grace_for(const tutti_comm *comm, int peer) {
   return comm->wire->outside && peer < comm->ranks ? AGGREGATOR_GRACE_US : 0;
@@ -238,7 +238,7 @@ int tt_leaving_to(const tutti_comm *comm, const tt_operation *o) {
   if (!tt_over_net(comm) || !tt_operation_is_over(o)) return -1;
   const int owed = comm->wire->channel->owed ? comm->wire->channel->owed(comm->wire) : -1;
   if (owed >= 0) return owed;
-  for (uint32_t i = s->nsteps; i-- > 0;) /* the network has the message: the last step that sends */
+  for (uint32_t i = s->nsteps; i-- > 0;) /* the network has the message: find its step */
     if (s->steps[i].kind == TT_SEND) return s->steps[i].peers.first;
   return -1;
 }

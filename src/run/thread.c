@@ -1,8 +1,8 @@
 /* thread.c - a thread that drives operations in flight while the callers compute.
  *
- * Idea       it runs only on request (TUTTI_PROGRESS_THREAD=1, or the config of buckets), because
- *            it uses a core while anything is in flight; else it sleeps. It drives communicators
- *            that no thread is using, over networks only those that any thread may call.
+ * Idea       It runs only on request (TUTTI_PROGRESS_THREAD=1, or the config of buckets), because it uses a core while
+ *            anything is in flight. Otherwise it sleeps. It drives communicators that no thread is using. Over networks,
+ *            it drives only those that any thread may call.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <sched.h>
 #include <time.h>
@@ -10,7 +10,7 @@
 #include "flight.h"
 #include "quiet_thread.h"
 
-enum { NAP_NS = 20000, LOOKS = 500 /* in vain, before it naps: while streams wait for calls */ };
+enum { NAP_NS = 20000, LOOKS = 500 /* polls without progress before a nap, if streams wait */ };
 
 static void *run_progress_thread(void *unused) {
   (void)unused;

@@ -1,10 +1,10 @@
-/* trace_call.c - notes in a communicator's trace which call an operation runs, from when to when.
+/* trace_call.c - records in a communicator's trace which call an operation runs, and from when to when.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 
 #include "flight.h"
 
-/* The call's index in the table of calls; 0 if the table is full. */
+/* Returns the call's index in the table of calls, or 0 if the table is full. */
 static uint16_t trace_call_index(const tutti_comm *comm, tt_trace *t, const tt_call *c,
                                  const tt_plan *plan, bool rival) {
   const tt_sched *sched = rival ? plan->rival->program->sched : plan->prepared->sched;

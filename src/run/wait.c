@@ -1,11 +1,10 @@
 /* wait.c - waiting without wasting cores.
  *
- * Idea       while nothing moves a waiter spins (if every rank has a core and no network is
- *            used), then yields, then sleeps until a peer wakes it. Now and then it checks
- *            the ranks it waits for. Before it sleeps it publishes for which rank it waits, in
- *            which step of what, and since when: for its peers and for `tutti doctor`.
- * Invariant  it never waits for ever for a rank that died, aborted or made another call;
- *            sleeps are bounded.
+ * Idea       While nothing moves, a waiting rank spins (if every rank has a core and no network is used), then yields,
+ *            then sleeps until a peer wakes it. From time to time it checks the ranks that it waits for. Before it
+ *            sleeps, it publishes the rank, step and operation that it waits for, and the start of the wait, for its
+ *            peers and for `tutti doctor`.
+ * Invariant  It never waits forever for a rank that died, aborted or made another call; sleeps are bounded.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <time.h>
@@ -13,16 +12,16 @@
 #include "flight.h"
 
 enum {
-  YIELD_US = 500,        /* how long it yields */
-  YIELD_NET_US = 50,     /* the same over a network that can wake it */
-  SLEEP_US = 1000,       /* the limit of its first sleep */
-  SLEEP_MOST_US = 32000, /* each sleep is twice as long, up to this */
+  YIELD_US = 500,        /* duration of yielding */
+  YIELD_NET_US = 50,     /* the same, over a network that can wake it */
+  SLEEP_US = 1000,       /* limit of the first sleep */
+  SLEEP_MOST_US = 32000, /* each sleep is twice as long as the last, up to this */
   SLEEP_DEVICE_US =
-      100, /* the limit while vectors are on their way from a device, which wakes no rank */
-  SLEEP_NET_US = 1000,   /* the limit with a network, which also carries the caller's messages */
-  LOOK_US = 20000,       /* when it checks its peers for the first time; */
-  LOOK_MOST_US = 100000, /* the pauses grow to this */
-  ASK_TURNS = 64         /* how often, while awake, it asks whether it was interrupted */
+      100, /* limit while vectors are copied from a device, which does not wake any rank */
+  SLEEP_NET_US = 1000,   /* limit with a network, which also carries the caller's messages */
+  LOOK_US = 20000,       /* time of the first check of the peers */
+  LOOK_MOST_US = 100000, /* the pauses between checks grow up to this */
+  ASK_TURNS = 64         /* number of turns between checks for an interrupt, while awake */
 };
 
 static uint64_t now_us(void) {
@@ -151,7 +150,7 @@ void tt_wait_anew(tutti_comm *comm, tt_wait_policy *p) {
   *p = (tt_wait_policy){.by = p->by};
 }
 
-/* Checks the peers at times, and as soon as the network has reported a loss; publishes that this rank waits. */
+/* Checks the peers from time to time, and as soon as the network has reported a loss. Publishes that this rank waits. */
 static void check_now_and_then(tutti_comm *comm, tt_wait_policy *p, uint64_t now) {
   if (!p->since) p->since = p->looked = now;
   const uint32_t losses = comm->net ? comm->net->losses : 0;
@@ -163,7 +162,7 @@ static void check_now_and_then(tutti_comm *comm, tt_wait_policy *p, uint64_t now
   show_wait(comm, p);
 }
 
-/* Nothing moved: spins, yields, or sleeps. */
+/* Called when nothing moved: spins, yields, or sleeps. */
 static void pause_a_while(tutti_comm *comm, tt_wait_policy *p) {
   p->looks++;
   if (comm->flight->waits && !comm->flight->on_devices) return;
@@ -207,7 +206,7 @@ void tt_watch_peers(tutti_comm *comm) {
   check_now_and_then(comm, &comm->flight->wait_policy, now_us());
 }
 
-/* Did any thread set a function that may interrupt it? */
+/* Returns true if any thread has set a function that may interrupt it. */
 static bool some_interrupt_set(void) {
   return atomic_load_explicit(&tt_process.interrupt.fn, memory_order_relaxed) != NULL;
 }
@@ -239,7 +238,7 @@ bool tt_request_await(tutti_request *r, bool deaf) {
 tutti_status tt_request_finish(tutti_request *r) {
   tutti_comm *comm = r->comm;
   const bool waited = tt_request_await(r, false);
-  if (!waited) { /* other ranks may depend on it, so it cannot be taken back */
+  if (!waited) { /* other ranks may depend on the request, so it cannot be withdrawn */
     tt_break_interrupted(
         comm, r->message ? r->message->sends ? "send" : "recv" : tutti_coll_name(r->call.coll));
     tt_request_await(r, true);

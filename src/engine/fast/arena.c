@@ -1,22 +1,21 @@
-/* arena.c - large vectors, piece by piece: one-shot, two-shot and naive allreduce, and the collectives that are a part of
+/* arena.c - large vectors, piece by piece: one-shot, two-shot and naive allreduce, and the collectives that are parts of
  * them.
  *
- * Idea       A vector is cut into pieces that fit in the cache. Each piece is put where the peers
- *            see it (not copied if it lies there already), summed straight out of all ranks' memory
- *            (two-shot: each rank its block; naive: rank 0 everything), and fetched. A rank that
- *            sums for others writes into their vectors, if it may, while the line is in its cache.
- *            If all vectors are private, two-shot writes a sum over each of its inputs, in the arena
- *            of the rank that put the input there. A line is then always written by the rank that
- *            has just read it, which is fast on distant cores, too. Otherwise a rank shows its sums
- *            in its own arena. Counters publish each rank's progress; pieces overlap.
- *            The other collectives run as a one-shot. In reduce and reduce-scatter, a rank sums
- *            less, or nothing. In broadcast and allgather, it copies instead of summing.
- * Cost       Private memory: two-shot copies (P-1)/P of a vector in, reads one in the sums and
- *            (P-1)/P in the copies. Memory that the peers can map: one read, one written, no copy.
- * Invariant  The same operands in the same order as the schedule's reductions, so the same bits. A
- *            slot of the arena is rewritten when all ranks have fetched the piece it held; an
- *            operation ends when no rank reads its vectors any more. Operations use the arena in
- *            the order of issue.
+ * Idea       A vector is cut into pieces that fit in the cache. Each piece is put where the peers can read it (without a
+ *            copy if it lies there already), summed directly from all ranks' memory (two-shot: each rank sums its block;
+ *            naive: rank 0 sums everything), and fetched. A rank that sums for others writes into their vectors, if it
+ *            may, while the line is in its cache.
+ *            If all vectors are private, two-shot writes a sum over each of its inputs, in the arena of the rank that
+ *            put the input there. A line is then always written by the rank that has just read it, which is fast on
+ *            distant cores, too. Otherwise a rank publishes its sums in its own arena. Counters publish each rank's
+ *            progress; pieces overlap.
+ *            The other collectives run as a one-shot. In reduce and reduce-scatter, a rank sums less, or nothing. In
+ *            broadcast and allgather, it copies instead of summing.
+ * Cost       Private memory: two-shot copies (P-1)/P of a vector in, reads one vector for the sums, and copies (P-1)/P of a
+ *            vector out. Memory that the peers can map: one vector read, one written, no copy.
+ * Invariant  The operands and their order are those of the schedule's reductions, so the result has the same bits. A slot
+ *            of the arena is rewritten when all ranks have fetched the piece in it. An operation ends when no rank reads
+ *            its vectors any more. Operations use the arena in the order of issue.
  * See        docs/shared-memory.md
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
@@ -24,8 +23,8 @@
 #include "pieces.h"
 
 enum {
-  TOGETHER = 16 << 20, /* bytes taken together if no vector goes through an arena */
-  MOST = 1 << 20       /* bytes moved by one call of progress, about */
+  TOGETHER = 16 << 20, /* bytes per batch if no vector goes through an arena */
+  MOST = 1 << 20       /* approximate number of bytes that one call of progress moves */
 };
 
 /* ---- progress of the peers ---- */
@@ -55,20 +54,20 @@ static bool gathered_by_all(tt_operation *o, tt_counter counter, uint64_t target
   return tt_pieces_gathered(o, &all, counter, target);
 }
 
-/* Some pieces may have been put before their rank set its flag. */
+/* Returns true once all ranks have put their parts. Some pieces may have been put before their rank set its flag. */
 static bool all_put(tt_operation *o, uint32_t k) {
   const uint32_t end = tt_batch_end(o, k);
   return end <= o->pieces.put_by_all ||
          tt_pieces_gathered(o, &o->role.from, TT_PUT, o->pieces.cut.first + end);
 }
 
-/* This rank, too: a sum that was returned to the slot may have come since it last looked. */
+/* Checks all ranks, including this one: a sum that was returned to the slot may have arrived since the last check. */
 static bool slot_is_free(tt_operation *o, uint32_t k) {
   return k < o->pieces.done[TT_GOT] + o->pieces.cut.slots &&
          gathered_by_all(o, TT_GOT, tt_slot_free_from(o, k));
 }
 
-/* The first piece that is not completely copied from the device yet. */
+/* Returns the first piece that has not been copied from the device completely. */
 static uint32_t first_missing(const tt_operation *o) {
   if (!o->call.staged) return o->pieces.cut.count;
   const uint64_t landed = tt_staged_landed(o->call.staged);
@@ -93,8 +92,8 @@ static bool try_put(tt_operation *o) {
   return true;
 }
 
-/* Is there a piece k, and has this rank reached that stage for its whole batch? The first
- * pieces may have been put one by one, before the size of a batch was known. */
+/* Returns true if there is a piece k, and this rank has reached that stage for its whole batch. The first pieces may
+ * have been put one by one, before the size of a batch was known. */
 static bool done_before(const tt_operation *o, tt_counter counter, uint32_t k) {
   return k < o->pieces.cut.count && o->pieces.done[counter] >= tt_batch_end(o, k);
 }
@@ -135,7 +134,7 @@ static bool try_get(tt_operation *o) {
 
 /* ---- the loop ---- */
 
-/* The schedule's step that corresponds to a put, a sum or a get. */
+/* Returns the schedule's step that corresponds to a put, a sum or a get. */
 static uint32_t step_of(const tt_operation *o, tt_counter what) {
   if (o->call.coll != TUTTI_ALLREDUCE) return tt_first_step(o, what != TT_PUT);
   if (o->pieces.shape == TT_SHAPE_NAIVE) return what == TT_PUT || what == TT_SUM ? 0 : 1;
@@ -151,8 +150,8 @@ static size_t part_work(const tt_operation *o, tt_counter what, uint32_t k) {
   return o->role.from.count == 0 ? 0 : alone ? rest : own;
 }
 
-/* Bytes to move or sum for the batch that starts with piece k. A rank's block is counted as an even
- * share, because computing its exact bounds takes too long. */
+/* Returns the number of bytes to move or sum for the batch that starts with piece k. A rank's block is counted as an
+ * even share, because computing its exact bounds takes too long. */
 static size_t work_of(const tt_operation *o, tt_counter what, uint32_t k) {
   if (o->call.coll != TUTTI_ALLREDUCE) return part_work(o, what, k);
   const bool exported = !tt_from_arena(o, &o->pieces.mine) && !o->reducer.times;
@@ -169,7 +168,7 @@ static size_t work_of(const tt_operation *o, tt_counter what, uint32_t k) {
                                              : all - mine;
 }
 
-/* Run a part; trace it if tracing is on. */
+/* Runs a part of the loop. Traces it if tracing is on. */
 static bool arena_traced(tt_operation *o, tt_counter what, bool (*part)(tt_operation *)) {
   if (__builtin_expect(!o->trace, 1)) return part(o);
   const uint32_t k = o->pieces.done[what];
@@ -196,7 +195,7 @@ static bool arena_publish(tt_operation *o) {
   return o->flag_get = true;
 }
 
-/* What the names of all ranks that put something have in common. */
+/* Common properties of the names of all ranks that publish data. */
 typedef struct together {
   bool all_exported, none_staged, all_staged;
   tt_comes least, most;
@@ -212,8 +211,8 @@ static void look_at(const tt_operation *o, const tt_names *names, together *x) {
   x->most = tt_max(x->most, (tt_comes)names->comes);
 }
 
-/* The flags that this rank awaits are set: derive, equally on all ranks that do, what follows. If no vector goes
- * through an arena, another loop may be cheaper, and pieces are taken in batches. */
+/* Makes the decisions that depend on the awaited flags, once these are set. They are the same on all ranks that make
+ * them. If no vector goes through an arena, another loop may be cheaper, and pieces are processed in batches. */
 static void choose(tt_operation *o) {
   tt_pieces *p = &o->pieces;
   together x = {true, true, true, TT_REACHED, TT_HERE};
@@ -237,8 +236,8 @@ static void choose(tt_operation *o) {
         1, (x.most == TT_HERE ? TOGETHER : tt_device_batch(o)) / o->wire->size.piece);
 }
 
-/* A rank whose dst peers can write to fetches nothing itself; the others fetch the sums from dst,
- * if it is exported, or from the arena. */
+/* If peers can write to a rank's dst, that rank fetches nothing. The others fetch the sums from dst, if it is exported,
+ * or from the arena. */
 static void arena_decide_access(tt_operation *o) {
   tt_pieces *p = &o->pieces;
   tt_wire *w = o->wire;
@@ -290,7 +289,7 @@ static bool arena_progress(tt_operation *o) {
       if (p->done[TT_GOT] == p->cut.count) w->arena_state->over = p->cut.first + p->cut.count;
     }
     if (p->done[TT_GOT] < p->cut.count) return moved;
-    /* a vector that peers read returns to its caller when they have read all of it */
+    /* the caller may use its vector again when the peers have read all of it */
     if (p->shows == TT_SHOWS_IN_VECTORS &&
         !tt_pieces_gathered(o, &p->readers, TT_GOT, p->cut.first + p->cut.count))
       return moved;
@@ -341,9 +340,9 @@ static bool arena_awaits(const tt_operation *o, tt_awaits_fn *show, void *ctx) {
          show_behind(o, &all, TT_SUM, at + p->done[TT_GOT], step_of(o, TT_GOT), show, ctx);
 }
 
-/* A piece is whole here when this rank has got it. */
+/* All pieces that this rank has fetched are final. */
 static uint64_t arena_final(const tt_operation *o) {
-  if (o->pieces.gets == TT_GETS_FETCHES) return 0; /* it is there already */
+  if (o->pieces.gets == TT_GETS_FETCHES) return 0; /* it is on the device already */
   if (o->call.coll != TUTTI_ALLREDUCE) return 0;
   return tt_partition_at(&o->pieces.cut.at, o->pieces.done[TT_GOT]) * o->reducer.element;
 }

@@ -1,7 +1,7 @@
-/* arena_begin.c - an operation of the arena's loop begins: how its vector is cut, and where peers access it.
+/* arena_begin.c - starts an operation of the arena's loop: decides how its vector is cut, and where peers access it.
  *
- * Idea       Peers read a rank's vector in place, or it passes through the rank's arena piece by piece. The faster
- *            route is learned (route.h).
+ * Idea       Peers read a rank's vector in place, or it passes through the rank's arena piece by piece. Which route is
+ *            faster is learned (route.h).
  * Invariant  All ranks cut the vector at the same elements, on either route.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
@@ -9,7 +9,8 @@
 #include "pieces.h"
 #include "remote.h"
 
-/* The pieces of a vector that one rank puts while others read it; and the least and the most bytes of such a piece. */
+/* OVERLAP: number of pieces per vector, so that a rank puts one while others read another. LEAST_AT_ONCE, MOST_AT_ONCE:
+ * limits for the size of such a piece, in bytes. */
 _Static_assert(TT_ARENA_COLLS * TT_ROUTE_SIZES <= TT_PLAN_ADVICE, "each route has its advice");
 enum { OVERLAP = 4, LEAST_AT_ONCE = 8 << 10, MOST_AT_ONCE = 64 << 10, MOST_SLOTS = 256 };
 
@@ -37,12 +38,12 @@ bool tt_arena_fits(const tt_operation *o) {
   }
 }
 
-/* Elements of the vector. */
+/* The number of elements of the vector. */
 static size_t total(const tt_operation *o) {
   return tt_by_blocks(o) ? tt_block_at(o, o->wire->ranks) : o->call.count;
 }
 
-/* The bytes of a slot. */
+/* The size of a slot, in bytes. */
 static size_t slot_bytes(const tt_operation *o) {
   const size_t each = o->role.slot / OVERLAP;
   if (o->call.coll == TUTTI_ALLREDUCE) return o->wire->size.piece;
@@ -57,7 +58,7 @@ static void cut(tt_operation *o) {
   tt_wire *w = o->wire;
   tt_arena_state *s = w->arena_state;
   const size_t element = o->reducer.element;
-  const size_t spare = tt_by_blocks(o) ? TT_APART * (size_t)w->ranks : 2 * 64; /* parts end at lines */
+  const size_t spare = tt_by_blocks(o) ? TT_APART * (size_t)w->ranks : 2 * 64; /* whole lines */
   p->cut.slot = slot_bytes(o);
   p->cut.slots = o->call.coll == TUTTI_ALLREDUCE
                      ? w->size.slots
@@ -73,7 +74,7 @@ static void cut(tt_operation *o) {
   p->cut.slots_from = s->slots_from;
 }
 
-/* The index of the route of these vectors; -1: they are not part of the learning. */
+/* Returns the index of the route of these vectors, or -1 if their route is not learned. */
 static int route_of(const tt_operation *o, uint64_t name, size_t bytes) {
   static const int8_t places[TUTTI_COLL_COUNT] = {
       [TUTTI_BROADCAST] = 1, [TUTTI_REDUCE] = 2, [TUTTI_ALLGATHER] = 3, [TUTTI_REDUCE_SCATTER] = 4};
@@ -82,7 +83,7 @@ static int route_of(const tt_operation *o, uint64_t name, size_t bytes) {
   return size < 0 ? -1 : places[o->call.coll] * TT_ROUTE_SIZES + size;
 }
 
-/* Rank 0 learns from the call before, and shows which route the next one takes. */
+/* On rank 0: learns from the previous call, publishes the route of the next one, and returns the route of this one. */
 static tt_route learn_route(tt_operation *o, tt_cycles *x, int route, bool alone) {
   const uint64_t now = tt_store_ticks();
   tt_wire *w = o->wire;
@@ -99,7 +100,7 @@ static tt_route learn_route(tt_operation *o, tt_cycles *x, int route, bool alone
   return now_by;
 }
 
-/* The route of a vector with this name; name 0: peers cannot read it. */
+/* Returns the route of a vector with this name. If the name is 0, peers cannot read the vector. */
 static tt_route take_route(tt_operation *o, uint64_t name, size_t bytes) {
   tt_wire *w = o->wire;
   const tt_route expected = name && w->memory->worth(w, name, bytes) ? TT_DIRECT : TT_STAGED;
@@ -118,7 +119,8 @@ static tt_route take_route(tt_operation *o, uint64_t name, size_t bytes) {
                                       o->role.from.count > 0);
 }
 
-/* Tells peers where this rank's vectors are. Rank 0 also learns from calls that take nothing from it. */
+/* Fills in the names of this rank's vectors, which its peers will read. Rank 0 also learns from calls that do not read
+ * its vectors. */
 static void name_vectors(tt_operation *o, size_t bytes) {
   tt_wire *w = o->wire;
   tt_pieces *p = &o->pieces;
@@ -157,7 +159,7 @@ tutti_status tt_arena_begin(tt_operation *o) {
   p->mine.in_place = allreduce && (times || o->call.src == o->call.dst);
   p->cost.stores = &s->stores[tt_store_size(bytes)];
   p->mine.stores = tt_stores_rule(p->cost.stores);
-  if (!allreduce) p->mine.stores.period = 0; /* its pieces do not measure a kind of stores */
+  if (!allreduce) p->mine.stores.period = 0; /* its pieces do not compare kinds of stores */
   p->cost.counted = p->cost.stores->pieces;
   p->cost.stores->pieces += p->cut.count;
   name_vectors(o, bytes);

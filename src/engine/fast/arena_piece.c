@@ -1,6 +1,6 @@
-/* arena_piece.c - the work on one piece: put it where peers find it, sum it, fetch it.
+/* arena_piece.c - the work on one piece: putting it where peers can read it, summing it, and fetching it.
  *
- * Invariant  A rank touches its peers' memory only where the loop has entered (wire.h), and only what they have put.
+ * Invariant  A rank accesses its peers' memory only after `enter` (wire.h), and only data that they have put.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
@@ -14,13 +14,13 @@ static tt_store own_kind(const tt_operation *o, uint32_t k) {
   return tt_piece_kind(o, &o->pieces.mine, k);
 }
 
-/* Does this rank write sums into peers' vectors? */
+/* Returns true if this rank writes sums into peers' vectors. */
 static bool gives(const tt_operation *o) {
   return o->pieces.first_given < o->wire->ranks;
 }
 
-/* The kind of stores that all peers used for piece k, if they are read out of arenas and the piece
- * counts; otherwise TT_STORES. */
+/* Returns the kind of stores that all peers used for piece k if they are read from arenas and the piece counts;
+ * otherwise TT_STORES. */
 static tt_store kind_of_all(const tt_operation *o, uint32_t k) {
   tt_store all = TT_STORES;
   for (int r = 0; r < o->wire->ranks; r++) {
@@ -37,8 +37,8 @@ static tt_store kind_of_all(const tt_operation *o, uint32_t k) {
 
 /* ---- work on one piece ---- */
 
-/* Where peer r waits for offset `at` of piece k, if this rank may write there: in its dst, or where
- * it put its input. */
+/* Returns the address where peer r expects the sum at offset `at` of piece k: in its dst, or where it put its input.
+ * Returns NULL if this rank may not write there. */
 static char *theirs(const tt_operation *o, uint32_t k, int r, size_t at) {
   const tt_names *names = o->slots[r];
   size_t from;
@@ -49,7 +49,7 @@ static char *theirs(const tt_operation *o, uint32_t k, int r, size_t at) {
   return there ? there + from + at : NULL;
 }
 
-/* Give a sum of n bytes at `sum` to all ranks that wait for it; `also` has it. */
+/* Copies a sum of n bytes at `sum` to all ranks that wait for it, except to `also`, which has it already. */
 static void hand_out(tt_operation *o, uint32_t k, size_t at, const char *sum, size_t n,
                      const char *also) {
   for (int r = o->pieces.first_given; r < o->wire->ranks; r++) {
@@ -62,10 +62,10 @@ static void hand_out(tt_operation *o, uint32_t k, size_t at, const char *sum, si
   }
 }
 
-/* What a piece cost that went through arenas. */
+/* Records the cost of a piece that went through arenas. */
 static void account(tt_operation *o, uint32_t k, const tt_spent *read, const tt_spent *wrote) {
   tt_pieces *p = &o->pieces;
-  if (gives(o)) return; /* the sum and the copy are one pass */
+  if (gives(o)) return; /* the sum and the copy were one pass */
   const tt_store kind = kind_of_all(o, k);
   if (tt_piece_counts(o, &p->mine, k))
     tt_spend_more(&p->cost.wrote[own_kind(o, k)], wrote->ticks, wrote->bytes);
@@ -82,14 +82,14 @@ tt_part tt_piece_part(const tt_operation *o, uint32_t k, int r) {
   const tt_partition cut = tt_partition_even(tt_block_size(o, r), element, o->pieces.cut.count);
   const uint64_t from = tt_partition_at(&cut, k),
                  to = tt_partition_at(&cut, tt_batch_end(o, k));
-  const bool alone = o->call.coll == TUTTI_ALLGATHER; /* in its rank's slot */
+  const bool alone = o->call.coll == TUTTI_ALLGATHER; /* the only part in its rank's slot */
   return (tt_part){
       (first + from) * element,
       alone ? 0 : tt_round_up(first * element / o->pieces.cut.count, 64) + (size_t)r * TT_APART,
       (to - from) * element};
 }
 
-/* Where in the vector a rank's src and dst begin. */
+/* Offsets of a rank's src and dst in the vector. */
 static size_t src_begins(const tt_operation *o, int r) {
   return o->call.coll == TUTTI_ALLGATHER ? tt_block_at(o, r) * o->reducer.element : 0;
 }
@@ -99,7 +99,7 @@ static size_t dst_begins(const tt_operation *o) {
              : 0;
 }
 
-/* The name under which rank r shows a part of piece k, and the offset of the part from there. */
+/* Returns the name under which rank r publishes a part of piece k. *from is the offset of the part from there. */
 static uint64_t name_of_part(const tt_operation *o, uint32_t k, int r, const tt_part *x,
                              size_t *from) {
   const tt_names *names = tt_names_of(o, r);
@@ -108,7 +108,7 @@ static uint64_t name_of_part(const tt_operation *o, uint32_t k, int r, const tt_
   return arena ? names->arena : names->src;
 }
 
-/* Where this rank's own input of a part is, once it is put. */
+/* Returns the address of this rank's own input of a part, once it is put. */
 static const char *own_input(const tt_operation *o, uint32_t k, const tt_part *x) {
   if (!o->reducer.times)
     return (const char *)o->call.src - src_begins(o, o->wire->rank) + x->at;
@@ -116,7 +116,7 @@ static const char *own_input(const tt_operation *o, uint32_t k, const tt_part *x
                                            : (char *)o->call.dst + x->at;
 }
 
-/* Sum a part of piece k out of all ranks' memory. */
+/* Sums a part of piece k from all ranks' memory. */
 bool tt_sum_part(tt_operation *o, uint32_t k, tt_part x) {
   tt_wire *w = o->wire;
   const size_t element = o->reducer.element;
@@ -147,7 +147,7 @@ bool tt_sum_part(tt_operation *o, uint32_t k, tt_part x) {
   return true;
 }
 
-/* Put a part of piece k in this rank's slot; where it is scaled, where own_input is. */
+/* Puts a part of piece k in this rank's slot. A scaled part goes to own_input. */
 static void put_part(tt_operation *o, uint32_t k, tt_part x) {
   const char *src = (const char *)o->call.src - src_begins(o, o->wire->rank) + x.at;
   const tt_store kind = own_kind(o, k);
@@ -162,8 +162,8 @@ static void put_part(tt_operation *o, uint32_t k, tt_part x) {
   if (tt_piece_counts(o, &o->pieces.mine, k)) tt_spend(&o->pieces.cost.wrote[kind], since, x.bytes);
 }
 
-/* All but this rank's own block, which no peer reads, and whose sum will be stored there. Where it is scaled, all: no rank
- * uses the unscaled input. */
+/* Puts everything except this rank's own block, which no peer reads, and where its sum will be stored. If the input is
+ * scaled, puts everything, because no rank uses the unscaled input. */
 static void put_around_own(tt_operation *o, uint32_t k) {
   const tt_extent piece = tt_piece_extent(o, k);
   const size_t all = piece.to - piece.from;
@@ -173,8 +173,8 @@ static void put_around_own(tt_operation *o, uint32_t k) {
   put_part(o, k, (tt_part){piece.from + own.to, own.to, all - own.to});
 }
 
-/* Put the batch that starts with piece k where peers find it: what the others take of it, and the own part if it changes
- * before it is summed. */
+/* Puts the batch that starts with piece k where peers can read it: the parts that others read, and this rank's own part if
+ * it changes before it is summed. */
 void tt_put_piece(tt_operation *o, uint32_t k) {
   const bool all = o->call.coll == TUTTI_REDUCE_SCATTER;
   if (o->call.coll == TUTTI_ALLREDUCE) {
@@ -186,7 +186,7 @@ void tt_put_piece(tt_operation *o, uint32_t k) {
       put_part(o, k, tt_piece_part(o, k, all ? r : o->wire->rank));
 }
 
-/* Copy what the others show of piece k, and this rank's own part. */
+/* Copies the parts of piece k that the others publish, and this rank's own part. */
 static bool copy_parts(tt_operation *o, uint32_t k) {
   tt_wire *w = o->wire;
   for (int i = 0; i < o->role.from.count; i++) {
@@ -205,7 +205,7 @@ static bool copy_parts(tt_operation *o, uint32_t k) {
   return true;
 }
 
-/* A rank that takes nothing is through. */
+/* If this rank needs no data, there is nothing to do. */
 static bool take_piece(tt_operation *o, uint32_t k) {
   if (!tt_coll_reduces(o->call.coll)) return copy_parts(o, k);
   return o->role.from.count == 0 || tt_sum_part(o, k, tt_piece_part(o, k, o->wire->rank));

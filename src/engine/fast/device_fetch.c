@@ -1,11 +1,11 @@
-/* device_fetch.c - sums made on the host for vectors on devices: each device fetches them out of the memory of the ranks
- * that made them.
+/* device_fetch.c - sums computed on the host for vectors on devices: each device fetches them from the memory of the
+ * ranks that computed them.
  *
- * Idea       in two-shot a rank sums its block once, into its own staging memory, and the devices of all ranks copy it
- *            from there: a core reads P blocks and writes one, where it would write P.
- * Cost       a copy per rank and batch, about 5 us of a core each, so a batch has blocks of 512 KiB, or an eighth of a
- *            rank's share, and at least 128 KiB: shorter copies to a device go another, slower way.
- * Invariant  TT_GOT is published when the device has read: then peers may change what they showed.
+ * Idea       In two-shot, a rank sums its block once, into its own staging memory, and the devices of all ranks copy it from
+ *            there: a core reads P blocks and writes one, instead of P.
+ * Cost       A copy per rank and batch takes about 5 us of a core. A batch therefore has blocks of 512 KiB, or an eighth
+ *            of a rank's share, but at least 128 KiB: shorter copies to a device use another, slower mechanism.
+ * Invariant  TT_GOT is published when the device has finished reading; then peers may change the data that they published.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "pieces.h"
 
@@ -39,7 +39,7 @@ bool tt_device_fetches(tt_operation *o) {
   return true;
 }
 
-/* Asks for all blocks of the batch that starts with piece k. */
+/* Requests all blocks of the batch that starts with piece k. */
 static bool ask(tt_operation *o, uint32_t k) {
   tt_wire *w = o->wire;
   const size_t at = tt_piece_extent(o, k).from;

@@ -1,15 +1,16 @@
-/* device_sum.c - one-shot and two-shot on vectors that lie on devices, by the devices themselves.
+/* device_sum.c - devices compute one-shot and two-shot on their vectors.
  *
- * Idea       ranks of one node tell each other the names of their vectors, and each maps its peers'. Two-shot: a kernel
- *            on each device sums a block out of all vectors, in rank order, and writes it into all of them. One-shot: it
- *            sums everything, into its own rank's. If ranks share a device, the first of them launches its kernel.
- * Cost       a round of flags, a kernel, and two looks at all peers' counters. Two-shot reads and writes a vector on
- *            each rank, and one-shot reads P and writes one, across the links between devices.
- * Agreement  a rank shows in its names whether its device could do the sum, and whether it has mapped memory of all
- *            its peers before. If all could, but have not mapped it yet, the call goes through the host, and at its end
- *            they try. A machine whose devices cannot do it therefore never fails a call.
- * Invariant  the operands and the order of the host's loop, so the same bits. A kernel accesses peers' vectors when all
- *            ranks have put theirs (TT_PUT), and no call ends before all kernels have (TT_SUM).
+ * Idea       The ranks of a node publish the names of their vectors, and each rank maps those of its peers. Two-shot: a
+ *            kernel on each device sums a block of all vectors, in rank order, and writes it into all of them. One-shot: the
+ *            kernel sums everything into its own rank's vector. If ranks share a device, the first of them launches the
+ *            kernel.
+ * Cost       A round of flags, a kernel, and two checks of all peers' counters. Across the links between devices, two-shot
+ *            reads and writes one vector per rank; one-shot reads P vectors and writes one.
+ * Agreement  A rank publishes with its names whether its device could compute the sum, and whether it has mapped memory of
+ *            all its peers before. If all could, but have not mapped it yet, the call runs on the host, and at its end they
+ *            try. A machine whose devices cannot do it therefore never fails a call.
+ * Invariant  The operands and their order are those of the host's loop, so the result has the same bits. A kernel accesses
+ *            peers' vectors once all ranks have put theirs (TT_PUT), and no call ends while a kernel runs (TT_SUM).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
@@ -56,7 +57,7 @@ static void *map_one(tt_operation *o, int r, const tutti_device_name *name, void
   return at;
 }
 
-/* Maps what all ranks have named. o->inputs: the sources; dsts: the destinations. */
+/* Maps the vectors that all ranks have named: the sources to o->inputs, the destinations to dsts. */
 static mapped map_all(tt_operation *o, void **dsts) {
   tt_staged *s = o->call.staged;
   mapped how = MAPPED;
@@ -68,7 +69,7 @@ static mapped map_all(tt_operation *o, void **dsts) {
   return how;
 }
 
-/* The first rank whose vectors lie on the device of rank r's. */
+/* Returns the first rank whose vectors lie on the same device as those of rank r. */
 static int first_on_device(const tt_operation *o, int r) {
   const vectors *mine = o->slots[r];
   int first = 0;
@@ -84,7 +85,7 @@ static int count_devices(const tt_operation *o) {
   return devices;
 }
 
-/* Have all ranks published their names? Then the slots show them. */
+/* Returns true once all ranks have published their names, which are then in o->slots. */
 static bool names_are_there(tt_operation *o, bool *moved) {
   if (o->round == 0) {
     if (!publish_names(o)) return false;
@@ -93,7 +94,7 @@ static bool names_are_there(tt_operation *o, bool *moved) {
   return tt_flags_ready(o, &o->role.from, sizeof(vectors), moved);
 }
 
-/* Shows in the third round how it went; until all have, no vector may be freed. */
+/* Publishes the result of mapping in the third round. Until all ranks have done so, no vector may be freed. */
 static bool publish_how(tt_operation *o) {
   void *dsts[TT_SUMMED_MOST];
   int32_t *how = o->wire->memory->flag_slot(o->wire, o->stamp.seq, 2, sizeof *how);
@@ -107,7 +108,8 @@ static bool publish_how(tt_operation *o) {
   return true;
 }
 
-/* All know the same: each reaches all others, or some rank does not, or could not try. */
+/* Records a result that is the same on all ranks: each device can access all vectors, or some device cannot, or some rank
+ * could not try. */
 static void take_note(tt_operation *o) {
   mapped worst = MAPPED;
   for (int r = 0; r < o->wire->ranks; r++)
@@ -133,8 +135,8 @@ static bool all_have(tt_operation *o, tt_counter counter) {
   return tt_pieces_gathered(o, &o->role.from, counter, o->pieces.cut.first + o->pieces.cut.count);
 }
 
-/* This rank's block, in bytes: all of it, in one-shot, and a device's share in two-shot, which its first rank sums:
- * processes take turns on a device, and a turn takes longer than most sums. */
+/* Returns this rank's block, in bytes. In one-shot it is the whole vector. In two-shot it is a device's share, which the
+ * first rank on the device sums: processes use a device in time slices, and a slice takes longer than most sums. */
 static tt_extent own_block(const tt_operation *o, bool one_shot) {
   const size_t element = o->reducer.element;
   const uint32_t devices = (uint32_t)count_devices(o);
@@ -147,7 +149,8 @@ static tt_extent own_block(const tt_operation *o, bool one_shot) {
                      tt_partition_at(&blocks, own + 1) * element};
 }
 
-/* In place one-shot would write what peers still read; and on a shared device it would read all of it more than once. */
+/* Returns true if the kernel runs as one-shot. In place, it would overwrite data that peers still read. On a shared
+ * device, it would read everything repeatedly. */
 static bool is_one_shot(const tt_operation *o) {
   bool is = o->pieces.shape == TT_SHAPE_ONE_SHOT;
   for (int r = 0; r < o->wire->ranks; r++) {
@@ -158,7 +161,8 @@ static bool is_one_shot(const tt_operation *o) {
   return is;
 }
 
-/* Sums this rank's block, and waits for it, since peers that give up wait for ranks that are inside. */
+/* Sums this rank's block, and waits for the kernel, because a peer that gives up waits only for ranks between `enter` and
+ * `leave` (wire.h). */
 static bool sum_block(tt_operation *o, void **to) {
   const bool one_shot = is_one_shot(o);
   const tt_extent block = own_block(o, one_shot);
@@ -177,7 +181,7 @@ static bool sum_block(tt_operation *o, void **to) {
   return !o->status;
 }
 
-/* Puts this rank's vectors: it reaches its peers', and its stream has made its own. */
+/* Publishes this rank's vectors once it can access those of its peers and its stream has computed its own. */
 static bool put_vectors(tt_operation *o) {
   void *to[TT_SUMMED_MOST];
   const mapped how = o->pieces.device.mapped ? MAPPED : map_all(o, to);

@@ -1,15 +1,15 @@
 /* line.c - small vectors: each is stored next to its flag, where the ranks that need it read it.
  *
- * Idea       A rank that gives writes its bytes next to its flag in the flag slot. A rank that takes waits for the
- *            flags of the ranks that give to it. It then adds up their bytes in rank order, in one pass, or copies
- *            each one's part. For each collective, a row of a table says which ranks give and take, and what. A rank
- *            that takes nothing does not wait, until the slots are used up. If a plan has more rounds, the sum is
- *            stored next to the flag of the next round, where another group reads it. With 64 ranks in groups of 8,
- *            a rank thus reads 14 lines instead of 63.
- * Cost       A line written in each round, and one read of each peer; no allocation, division or
- *            search. At its end a call fetches the next one's lines, because peers have read them.
- * Invariant  The same operands in the same order as the schedule's reductions, so the same bits; a
- *            flag's data stay until its slot is reused.
+ * Idea       A rank that provides data writes them next to its flag in the flag slot. A rank that needs data waits for the
+ *            flags of the ranks that provide them. It then adds them up in rank order, in one pass, or copies its part of
+ *            each. For each collective, a row of a table defines which ranks provide and need which data. A rank that needs
+ *            no data does not wait, until the slots are used up. If a plan has more rounds, the sum is stored next to the flag
+ *            of the next round, where another group reads it. With 64 ranks in groups of 8, a rank thus reads 14 lines
+ *            instead of 63.
+ * Cost       One line is written in each round, and one is read from each peer; no allocation, division or search. At its
+ *            end, a call prefetches the lines of the next call, because peers have read them.
+ * Invariant  The operands and their order are those of the schedule's reductions, so the result has the same bits. A flag's
+ *            data stay until its slot is reused.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +32,7 @@ tutti_status tt_flags_begin(tt_operation *o) {
   return TUTTI_OK;
 }
 
-/* The rank of an entry; the peers of a loop's schedule do not go round the ranks. */
+/* Returns the rank of an entry. The peers of a loop's schedule do not wrap around. */
 static int rank_of(const tt_operation *o, const tt_peers *peers, int entry) {
   const int place = peers->first + entry * peers->stride;
   return o->program->order ? o->program->order[place] : place;
@@ -69,7 +69,7 @@ uint32_t tt_first_step(const tt_operation *o, bool receives) {
   return 0;
 }
 
-/* The step that receives in this round: of a line the first that does, then every other one. */
+/* Returns the step that receives in this round: the first receiving step, then every other step. */
 static uint32_t step_of(const tt_operation *o) {
   return o->round ? 2 * o->round + 1 : tt_first_step(o, true);
 }
@@ -87,13 +87,13 @@ bool tt_flags_await(const tt_operation *o, const tt_peers *peers, size_t n, tt_a
   return false;
 }
 
-/* ---- who gives what to whom ---- */
+/* ---- which ranks provide and need which data ---- */
 
-/* Ranks; and what each of them shows. */
+/* Sets of ranks, and the data that each of these ranks publishes. */
 typedef enum who { NOBODY, ROOT, OTHERS, ALL } who;
 typedef enum what { VECTOR, OWN_BLOCK, ALL_BLOCKS } what;
 
-/* Of all blocks a rank takes its own, else all that is shown. */
+/* If a rank publishes all blocks, each reader takes its own block; otherwise it takes everything. */
 static const struct {
   who give, take;
   what shown;
@@ -109,7 +109,7 @@ static bool is_among(const tt_operation *o, who of) {
   return of == ALL || (of == ROOT && root) || (of == OTHERS && !root);
 }
 
-/* The most elements that any rank shows. */
+/* Returns the largest number of elements that any rank publishes. */
 static size_t most_shown(const tt_operation *o) {
   size_t most = 0;
   switch (rows[o->call.coll].shown) {
@@ -157,7 +157,7 @@ static tutti_status line_begin(tt_operation *o) {
 
 /* ---- the loop ---- */
 
-/* The schedule is a send and a receiving step for each round, and perhaps a copy. */
+/* The schedule has a send and a receiving step for each round, and possibly a copy. */
 static uint32_t rounds_of(const tt_operation *o) {
   return o->program->sched->nsteps / 2;
 }
@@ -167,7 +167,7 @@ static const tt_peers *group_of(const tt_operation *o) {
                                               : &o->role.from;
 }
 
-/* Copy 4 and 8 bytes as one word. */
+/* Copies n bytes; 4 and 8 bytes as one word. */
 static void copy(void *to, const void *from, size_t n) {
   if (n == 4)
     memcpy(to, from, 4);
@@ -177,7 +177,7 @@ static void copy(void *to, const void *from, size_t n) {
     tt_memcpy(to, from, n);
 }
 
-/* The slot keeps the product, because the caller's vector must not change; so also where no rank reads it. */
+/* A product is stored in the slot, even if no rank reads it, because the caller's vector must not change. */
 static bool line_publish(tt_operation *o) {
   o->own = o->call.src;
   if (!o->role.gives && !o->reducer.times) return o->flag_get = true;
@@ -193,7 +193,7 @@ static bool line_publish(tt_operation *o) {
   return o->flag_get = true;
 }
 
-/* The start of this rank's part in the bytes of each rank of the group. */
+/* Returns the start of this rank's part in the data of each rank of the group. */
 static const void **parts(tt_operation *o) {
   const size_t at = o->role.at * o->reducer.element;
   if (at == 0) return o->slots;
@@ -205,7 +205,7 @@ static void sum_group(tt_operation *o, void *to) {
   tt_reduce(&o->reducer, to, parts(o), group_of(o)->count, o->role.part);
 }
 
-/* Shows the group's sum to the next group. The slot is free, as that of the first round was. */
+/* Publishes the group's sum for the next group. The slot is free because that of the first round was. */
 static bool line_go_on(tt_operation *o) {
   void *place = o->wire->memory->flag_slot(o->wire, o->stamp.seq, o->round + 1, o->role.slot);
   if (!place) return false;
@@ -221,7 +221,7 @@ static void line_sum(tt_operation *o) {
   if (o->call.op == TUTTI_AVG) tt_scale(o->call.type, o->call.dst, o->role.part, o->wire->ranks);
 }
 
-/* The result is one part, or a block from each rank. */
+/* Copies the result, which is one part, or a block from each rank. */
 static void line_copy(tt_operation *o) {
   const size_t element = o->reducer.element;
   const bool blocks = group_of(o)->count > 1, own = rows[o->call.coll].shown == OWN_BLOCK;
@@ -233,7 +233,7 @@ static void line_copy(tt_operation *o) {
   }
 }
 
-/* A root that gives has its own part, too. */
+/* A root that provides data also copies its own part. */
 static void copy_own(tt_operation *o) {
   const size_t element = o->reducer.element;
   const char *from = (const char *)o->call.src + o->role.at * element;
@@ -249,12 +249,12 @@ static bool line_end(tt_operation *o) {
   } else {
     line_copy(o);
   }
-  for (uint32_t round = 0; o->role.gives && round <= o->round; round++) /* of the next call */
+  for (uint32_t round = 0; o->role.gives && round <= o->round; round++) /* slots of the next call */
     memory->flag_ahead(o->wire, o->stamp.seq + 1, round, o->role.slot);
   return true;
 }
 
-/* Run a part; trace it if tracing is on. */
+/* Runs a part of the loop. Traces it if tracing is on. */
 static bool line_traced(tt_operation *o, bool (*part)(tt_operation *), tt_event_kind kind) {
   if (__builtin_expect(!o->trace, 1)) return part(o);
   const uint64_t begin = tt_trace_mark(o->trace);

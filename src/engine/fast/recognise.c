@@ -1,12 +1,12 @@
 /* recognise.c - recognises schedules that have a dedicated loop.
  *
- * Idea       Build the schedule that the loop executes and compare: if the two are equal, step for
- *            step, what was proven of one holds for the other. Names are not considered. One rank's
- *            schedule alone is not enough: a leaf of a tree has the same steps as a rank in naive.
+ * Idea       The schedule that the loop executes is built and compared. If the two are equal, step for step, what was proven
+ *            of one holds for the other. Names are not compared. The schedule of one rank is not enough: a leaf of a tree
+ *            has the same steps as a rank in naive.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "engine.h"
 
-/* Every rank shows its vector, or its block, and reads all others'. */
+/* Every rank publishes its vector, or its block, and reads those of all others. */
 static void lift_one_shot(tt_builder *b, const tt_sched *like) {
   const tt_peers all = {0, like->ranks, 1};
   const uint32_t P = (uint32_t)like->ranks, own = (uint32_t)like->rank;
@@ -35,8 +35,8 @@ static void lift_two_shot(tt_builder *b, const tt_sched *like) {
   tt_recv_split(b, all, tt_range(TT_DST, 0, P, P));
 }
 
-/* Ranks that differ in one digit are a group, the lowest digit first. How many values each digit has, and
- * where the sums are kept, is as in `like`. */
+/* Ranks that differ in one digit form a group, the lowest digit first. The number of values of each digit, and the
+ * location of the sums, are taken from `like`. */
 static void lift_rounds(tt_builder *b, const tt_sched *like) {
   const uint32_t rounds = like->nsteps / 2;
   tt_span have = tt_block(TT_SRC, 0);
@@ -72,8 +72,8 @@ static void lift_naive(tt_builder *b, const tt_sched *like) {
   }
 }
 
-/* Sends each block directly to its receiver. In place, the blocks of lower ranks are kept apart until this rank's blocks have
- * been sent; a flag slot serves as this tmp. */
+/* Sends each block directly to its receiver. In place, blocks from lower ranks are kept in tmp until this rank's blocks
+ * have been sent; a flag slot serves as this tmp. */
 static void lift_exchange_in_place(tt_builder *b, const tt_sched *like) {
   const uint32_t P = (uint32_t)like->ranks, own = (uint32_t)like->rank;
   const tt_peers lower = {0, like->rank, 1},
@@ -156,7 +156,7 @@ tutti_status tt_shape_of(tt_sched *const *scheds, int n, tt_shape *shape) {
   return status;
 }
 
-/* Most bytes of a vector that line.c runs, of the collectives that have no other loop. */
+/* Returns the largest vector, in bytes, that line.c runs, for the collectives that have no other loop. */
 static uint64_t most_in_line(tutti_coll coll, int ranks) {
   return coll == TUTTI_GATHER ? (uint64_t)ranks * TT_FLAG_BYTES /* a slot has one block */
                               : TT_FLAG_BYTES;
