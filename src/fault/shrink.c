@@ -262,8 +262,8 @@ static tutti_status agree_and_build_comm(gathering *g, tutti_comm **out) {
 
 /* ---- over a network: all survivors agree ---- */
 
-/* If a link breaks while ranks give each other up, one rank may receive nothing more. If there is a time limit, that
- * rank does not wait forever: it gives up alone, and the others count it as lost. */
+/* If a link breaks while ranks are giving up on each other, one rank may receive nothing more. With a time limit,
+ * that rank does not wait forever: it gives up alone, and the others consider it lost. */
 static tutti_status wait_too_long(const gathering *g) {
   const double waited = tt_seconds() - g->since, limit = tt_comm_timeout(g->comm);
   if (limit <= 0 || waited < LAST_LIMITS * limit + LAST_S) return TUTTI_OK;

@@ -78,7 +78,8 @@ typedef struct tt_service {
   tt_table table;  /* table of the last round */
   tt_refusal why;  /* why the bootstrap has failed */
   bool over;       /* no more tables; ends when everything is sent */
-  double failed;   /* time of the failure, for late peers to get the reason; 0: they do not */
+  double failed;   /* time of the failure, in seconds; late peers then get the reason. 0: they do
+                      not get it */
 
   /* Only in the rendezvous: the rows of this round, by rank, inside the frames that contained them. */
   const tt_row **row;

@@ -40,7 +40,8 @@ typedef struct tt_wait {
 
 typedef struct tt_claim {
   uint32_t version, limit_ms;
-  int32_t least; /* wait up to limit_ms for this many, while they can arrive; then claim all */
+  int32_t least; /* wait up to limit_ms for this many joiners, as long as they can arrive; then
+                    claim all that are waiting */
   int32_t unused;
 } tt_claim;
 

@@ -22,7 +22,8 @@
 enum { KEY = 64 };
 static const double GRACE = 5; /* time limit for rank 0's answer, in seconds */
 static const double SOON = 0.02,
-                    LATEST = 1; /* first and last pause between checks for another bootstrap */
+                    LATEST = 1; /* first and longest interval between checks for another bootstrap,
+                                   in seconds */
 static const char NUMBER[] = "tutti/meeting";
 
 typedef struct shop {
