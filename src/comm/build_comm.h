@@ -13,9 +13,10 @@
 /* Allocates a communicator. The caller then fills in `info`, attaches the wires and configures it. Returns NULL if
  * out of memory. */
 tutti_comm *tt_comm_new(int rank, int ranks);
-/* As tt_comm_new, for n ranks of `old`, whose heap and placement it inherits. This rank is list[rank] (split.c). */
+/* Like tt_comm_new, but for n ranks of `old`, whose heap and placement it inherits. This rank is list[rank]
+ * (split.c). */
 tutti_comm *tt_comm_among(const tutti_comm *old, const int *list, int n, int rank);
-/* Reads contract and override from the environment. */
+/* Reads the contract and the override from the environment. */
 tutti_status tt_settings_read(tt_settings *settings, int ranks);
 /* Reads the environment and creates the chooser. */
 tutti_status tt_comm_configure(tutti_comm *comm, const tt_profile *profile);
@@ -30,7 +31,7 @@ typedef struct tt_comm_spec {
   uint32_t wisdom;           /* announcement of the first rank (tt_wisdom_announce); 0: none */
   const tt_plain_settings *settings; /* inherited settings; NULL: use those of the environment */
   const tt_override *override;       /* inherited together with `settings` */
-  int helpers;                       /* inherited likewise, if any other rank is left */
+  int helpers;                       /* inherited too, unless only helpers are left */
 } tt_comm_spec;
 /* Connects the ranks, reads the environment, creates the chooser, and shares the first rank's wisdom. All ranks call
  * it. On errors the caller destroys the communicator. */
@@ -70,8 +71,8 @@ tt_colors tt_intro_colors(const tt_intro *intro);
 /* Finds the layout of the ranks by tt_placement_arrange; the caller frees its arrays. */
 tutti_status tt_layout_find(const tt_placement *placements, int ranks, const char *topology,
                             const char *name, tt_layout *layout);
-/* Arranges the ranks in levels. ranks_per_core: the largest value of any node, if there are several; the same on all
- * ranks. Called once, before anything runs. */
+/* Arranges the ranks in levels. ranks_per_core: the maximum over all nodes, if there are several; all ranks pass the
+ * same value. Called once, before anything runs. */
 tutti_status tt_comm_arrange(tutti_comm *comm, const tt_layout *layout, double ranks_per_core);
 
 /* If the first rank named an aggregator and the hosts are connected by a network: connects to the aggregator, if all

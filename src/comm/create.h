@@ -9,7 +9,7 @@
 
 /* Creates a communicator of the ranks of a bootstrap, and ends the bootstrap. Collective. */
 tutti_status tt_create(tt_meeting *m, const tutti_config *config, tutti_comm **out);
-/* As tutti_comm_from_net. If m is not NULL, the ranks exchange their data in that bootstrap, before the network
+/* Like tutti_comm_from_net. If m is not NULL, the ranks exchange their data in that bootstrap, before the network
  * carries any message; otherwise over the network. */
 tutti_status tt_comm_from_net(const tutti_net *net, tt_meeting *m, tutti_comm **comm);
 /* Returns how long ranks wait for missing ranks, in seconds. */

@@ -104,7 +104,7 @@ static tutti_status levels_with(const char *levels, int from, int helpers, char 
   return tt_fail(TUTTI_ERR_ARG, "the levels '%.80s' are too many to place an aggregator", levels);
 }
 
-/* As levels_with, for hosts with different numbers of ranks. The ranks of a host become the only level within
+/* Like levels_with, but for hosts with different numbers of ranks. The ranks of a host become the only level within
  * hosts. */
 static tutti_status uneven_with(tt_setting *s, int hosts, int helpers) {
   tt_tree tree;

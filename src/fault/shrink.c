@@ -181,8 +181,8 @@ static void decide_members(gathering *g, int least) {
 
 /* ---- in shared memory: waiting for the decision ---- */
 
-/* Warns once; gives up after the time limit. While the leader waits for joiners, its limit is extended by the time
- * for that. */
+/* Warns once; gives up after the time limit. While the leader waits for joiners, its time limit is extended by the
+ * limit for joiners. */
 static void look_at_time(gathering *g) {
   int peer = g->agree->awaited(g->wire, g->round);
   const bool for_joiners = peer < 0 && g->least > 0;

@@ -1,4 +1,4 @@
-/* fences.c - fences on other processors, by the system call membarrier.
+/* fences.c - fences on other processors, with the system call membarrier.
  *
  * Cost       A process with one thread registers in a microsecond; with several threads this takes 10 to 30 ms.
  *            Therefore a process registers when the library is loaded, before MPI starts any threads.

@@ -1,14 +1,14 @@
 /* stores.h - plain or streaming stores into memory that a peer reads.
  *
- * Idea       A plain store to a line that a peer has read waits until the line is back. On cores that share no cache
- *            a copy then takes up to fifteen times as long. A streaming store does not wait, but its bytes go to
- *            memory, and on cores that share a cache the reader loses more than the writer gains. In a virtual
- *            machine the hypervisor may move a rank to other cores during a job. Therefore a rank keeps running
- *            estimates of the time per byte to write and to read with each kind of store, and uses the cheaper kind.
- *            From time to time it writes a few pieces with the other kind. All ranks number the pieces in the same
- *            way, so they do this simultaneously and know each other's kind for every piece. After a change of kind,
- *            the first pieces are written over lines that the previous kind has left in other caches or in memory, so
- *            they are not counted.
+ * Idea       A plain store to a line that a peer has read waits until the line has been fetched back. On cores that
+ *            share no cache a copy then takes up to fifteen times as long. A streaming store does not wait, but its
+ *            bytes go to memory, and on cores that share a cache the reader loses more than the writer gains. In a
+ *            virtual machine the hypervisor may move a rank to other cores during a job. Therefore a rank keeps
+ *            running estimates of the time per byte to write and to read with each kind of store, and uses the
+ *            cheaper kind. From time to time it writes a few pieces with the other kind. All ranks number the pieces
+ *            in the same way, so they do this simultaneously and know each other's kind for every piece. After a
+ *            change of kind, the first pieces are written over lines that the previous kind has left in other caches
+ *            or in memory, so they are not counted.
  * Cost       Two reads of the processor's counter per chunk, and at most 1 % of the time for pieces of the slower
  *            kind.
  * Excluded   Lines that this rank has just read, because a plain store to them does not wait. Examples are the sums
