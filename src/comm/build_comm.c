@@ -1,14 +1,14 @@
-/* build_comm.c - builds a communicator: connects its ranks, reads the settings, chooses by placement.
+/* build_comm.c - builds a communicator: connects its ranks, reads the settings, arranges the ranks by placement.
  *
- * Idea       the placement of the ranks determines which of them share memory. If all do, shared
- *            memory is the transport, and a network is kept only as a separate one. If some do, one
- *            wire combines both. If no ranks share memory, the network is the transport. The levels
- *            within a machine count in all three cases.
- * Levels     levels count consecutive ranks: rank order[v] has position v of their tree. If the
- *            identity of ranks does not matter, a plan is made for positions, and its messages go to
- *            the ranks that have them. A collective that gives every rank its own block, or sums in
- *            rank order, is planned for ranks, as on a machine without levels.
- * Invariant  if the ranks are already in the order of the tree, no order or mapping is stored.
+ * Idea       The placement of the ranks determines which of them share memory. If all do, shared memory is the
+ *            transport, and a network is only kept as a separate one. If some do, one wire combines both. If no ranks
+ *            share memory, the network is the transport. In all three cases plans take the levels within a machine
+ *            into account.
+ * Levels     Each level divides the positions into groups of consecutive positions; rank order[v] has position v. If
+ *            the identity of ranks does not matter, a plan is made for positions, and its messages are sent to the
+ *            ranks at those positions. A collective that delivers a separate block to every rank, or sums in rank
+ *            order, is planned for ranks, as on a machine without levels.
+ * Invariant  If the ranks are already in the order of their positions, neither the order nor its inverse is stored.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@
 tutti_comm *tt_comm_new(int rank, int ranks) {
   tt_device_seek();
   atomic_store(&tt_process.communicates, true);
-  struct whole { /* one allocation, so that the fields of a call are close together */
+  struct whole { /* one allocation, so that the data that a call uses is close together */
     tutti_comm comm;
     tt_flight flight;
     tt_plan_cache plans;
@@ -42,7 +42,7 @@ tutti_comm *tt_comm_new(int rank, int ranks) {
   comm->info = info;
   comm->flight = &whole->flight;
   comm->plans = &whole->plans;
-  /* 0: what an empty flag slot contains */
+  /* an empty flag slot contains 0 */
   comm->flight->seq = comm->flight->oldest = 1 + tt_first_number();
   comm->flight->spins = TT_SPINS;
   return comm;
@@ -86,7 +86,7 @@ static tutti_status make_near(tutti_comm *comm, int *near, tt_wire **wire) {
   return status;
 }
 
-/* Gives back the memory that operations keep for reuse; it belongs to the wire. */
+/* Frees the memory that operations keep for reuse, because it belongs to the wire. */
 static void release(tutti_comm *comm) {
   for (int i = 0; i < TT_WINDOW; i++)
     if (comm->wire) tt_operation_release(&comm->flight->places[i].operation);
@@ -98,7 +98,7 @@ static tutti_status attach(tutti_comm *comm, tt_wire *net) {
   release(comm);
   tutti_status status = TUTTI_OK;
   comm->net = comm->wire = net;  /* closed with the communicator */
-  comm->load.ranks_per_core = 0; /* a network waits otherwise */
+  comm->load.ranks_per_core = 0; /* not used for networks */
   if (!near) status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", comm->ranks);
   const int n = status ? 0 : tt_comm_near(comm, near);
   if (!status && comm->info[comm->rank].ctrl) status = make_near(comm, near, &shm);
@@ -119,14 +119,15 @@ static tutti_status attach(tutti_comm *comm, tt_wire *net) {
 
 /* ---- settings ---- */
 
-/* Reads the variables that calls depend on: a program may change its environment while calls run, so they read none. */
+/* Reads the variables that calls depend on. Calls do not read the environment, because the program may change it
+ * while they run. */
 static void read_for_calls(tt_settings *s) {
   tt_variables_check();
   s->plain.env_timeout = tt_env_seconds("TUTTI_TIMEOUT");
   s->plain.generic = tt_env_word("TUTTI_ENGINE", (const char *const[]){"generic", NULL}) == 0;
   atomic_store_explicit(&tt_process.progress_thread.by_setting,
                         (int)tt_env_int("TUTTI_PROGRESS_THREAD", 0, 1, 0), memory_order_relaxed);
-  tt_env_int("TUTTI_MEASURE", 0, 1, 0); /* a bad value is reported now */
+  tt_env_int("TUTTI_MEASURE", 0, 1, 0); /* reports an invalid value now */
 }
 
 tutti_status tt_settings_read(tt_settings *s, int ranks) {
@@ -156,7 +157,7 @@ tutti_status tt_comm_configure(tutti_comm *comm, const tt_profile *profile) {
   tt_plans_drop(comm);
   tt_chooser_free(comm->plans->chooser);
   comm->plans->chooser = NULL;
-  const tt_fp_state state = tt_fp_pin(); /* all ranks estimate the same times */
+  const tt_fp_state state = tt_fp_pin(); /* so that all ranks estimate the same times */
   status = tt_chooser_share(&comm->plans->setting, &comm->plans->chooser);
   tt_fp_restore(state);
   return status;
@@ -164,7 +165,7 @@ tutti_status tt_comm_configure(tutti_comm *comm, const tt_profile *profile) {
 
 /* ---- placement ---- */
 
-/* The largest number of ranks on one node; 0: out of memory. */
+/* Returns the largest number of ranks on one node, or 0 if out of memory. */
 static int most_of_a_node(const tt_layout *layout, int ranks) {
   int *n = calloc((size_t)ranks, sizeof *n), most = 0;
   for (int r = 0; n && r < ranks; r++)
@@ -193,7 +194,7 @@ static tutti_status layout_by_placement(const tutti_comm *comm, tt_layout *layou
   return status;
 }
 
-/* Keeps both arrays or neither. */
+/* Stores the order and its inverse, or neither. */
 static tutti_status keep_order(tutti_comm *comm, const int *order) {
   const size_t P = (size_t)comm->ranks;
   size_t same = 0;
@@ -211,8 +212,8 @@ static tutti_status keep_order(tutti_comm *comm, const int *order) {
   return TUTTI_OK;
 }
 
-/* Where the profile has figures of single hosts: numbers the hosts, and puts slow ones last (order). Without
- * such figures *order is NULL, and the layout's holds. */
+/* If the profile has parameters for individual hosts: numbers the hosts, and places the ranks of slow hosts last
+ * (*order). Otherwise *order is NULL, and the order of the layout is used. */
 static tutti_status place_hosts(tutti_comm *comm, const tt_layout *layout, int **order) {
   const size_t P = (size_t)comm->ranks;
   tt_plan_cache *plans = comm->plans;
@@ -239,7 +240,7 @@ tutti_status tt_comm_arrange(tutti_comm *comm, const tt_layout *layout, double r
   _Static_assert(sizeof layout->levels <= sizeof setting.levels, "room for the levels");
   if (tt_over_net(comm) || layout->nodes > 1) {
     setting.ranks_per_core = 0;
-    setting.has_loop = NULL; /* loops are only for ranks that all share memory */
+    setting.has_loop = NULL; /* loops require that all ranks share memory */
   }
   setting.host = comm->plans->host;
   if (!status) status = tt_chooser_share(&setting, &flat);
@@ -265,8 +266,9 @@ tutti_status tt_comm_arrange(tutti_comm *comm, const tt_layout *layout, double r
   return TUTTI_OK;
 }
 
-/* Passes the levels that separate this rank from each peer to a simulated network, which paces messages by them. Not needed
- * if senders are free before their messages have arrived, or if the placement is known and ranks have several ports. */
+/* Passes the levels that separate this rank from each peer to a simulated network, which paces messages accordingly.
+ * This is not needed if senders are free before their messages have arrived, or if the placement is known and ranks
+ * have several ports. */
 static tutti_status set_levels(tutti_comm *comm) {
   const tt_cost_model *p = tt_chooser_model(comm->plans->chooser);
   const int *place = comm->plans->place, mine = place ? place[comm->rank] : comm->rank;
@@ -285,7 +287,7 @@ static tutti_status set_levels(tutti_comm *comm) {
   return status;
 }
 
-/* Do all ranks share memory, at every level? For threads this is usually so, and quick to check. */
+/* True if all ranks share memory at every level. For threads this is the usual case, and quick to check. */
 static bool all_are_near(const tutti_comm *comm) {
   const tt_colors *first = &comm->info[0].placement;
   bool near = !tt_over_net(comm);
@@ -296,14 +298,14 @@ static bool all_are_near(const tutti_comm *comm) {
   return near;
 }
 
-/* With several nodes, or several domains of one: arranges ranks in levels. layout: their
- * arrangement; NULL: found from the placements. */
+/* Arranges the ranks in levels, if they are on several nodes or in several domains of one node. layout: their
+ * arrangement; NULL: derive it from the placements. */
 static tutti_status place_in_levels(tutti_comm *comm, const tt_layout *layout) {
   tt_layout found = {.order = NULL};
   if (all_are_near(comm)) return TUTTI_OK;
   tutti_status status = layout ? TUTTI_OK : layout_by_placement(comm, &found);
   const int most = status ? 0 : most_of_a_node(layout ? layout : &found, comm->ranks);
-  /* the same on all ranks: assumes that every node has as many cores as the first rank's */
+  /* Assumes that all nodes have as many cores as that of the first rank. All ranks thus compute the same value. */
   const double ranks_per_core = comm->load.cores > 0 ? most / comm->load.cores : 1;
   if (!status && !most)
     status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for the seats of %d ranks", comm->ranks);

@@ -1,4 +1,4 @@
-/* comm.c - operations on a communicator other than communication.
+/* comm.c - functions of a communicator that do not communicate.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "build_comm.h"
 #include "lent.h"
@@ -19,14 +19,14 @@ int tutti_comm_size(const tutti_comm *comm) {
 enum {
   LOOKS_FROM = 1000,
   LOOKS_EVERY = 100
-}; /* polls before it looks at the peers; between two looks */
+}; /* number of polls before the first check of the peers, and between two checks */
 
 typedef struct freeing {
   tutti_comm *comm;
   tt_wait_policy p;
 } freeing;
 
-/* Does no peer wait for what this rank sent, or will none ever take it? */
+/* True if everything that this rank has sent was received or can no longer be received. */
 static bool is_delivered(void *ctx, unsigned turn, tutti_status *status) {
   freeing *f = ctx;
   tutti_comm *comm = f->comm;
@@ -82,7 +82,7 @@ tutti_status tutti_comm_abort(tutti_comm *comm, const char *reason) {
   }
   int none = 0;
   if (!atomic_compare_exchange_strong(&comm->flight->abort, &none, 1))
-    return TUTTI_OK; /* requested */
+    return TUTTI_OK; /* an abort was requested already */
   memcpy(comm->flight->abort_why, text, sizeof text);
   atomic_store(&comm->flight->abort, 2);
   tt_comm_ask_abort(comm);
@@ -104,7 +104,7 @@ const char *tutti_comm_network(const tutti_comm *comm) {
   return comm && comm->net ? comm->net->traits.name : NULL;
 }
 
-/* Counts levels of the machine, starting with the innermost one over a network. */
+/* Counts the levels of the machine outwards, starting with the innermost level that is connected by a network. */
 int tutti_comm_apart(const tutti_comm *comm, int a, int b, const char **level) {
   if (level) *level = "";
   if (!comm || a < 0 || b < 0 || a >= comm->ranks || b >= comm->ranks) return -1;

@@ -1,12 +1,11 @@
 /* comm_wisdom.c - the wisdom of a communicator: its first rank sends its wisdom to all ranks.
  *
- * Idea       when a communicator is made, its first rank selects the entries of the process that
- *            were measured with the same placement, and sends them to the others. All ranks thus
- *            make the same choice, even if their own files differ. Entries that are measured later
- *            are added on all ranks (measure.c). Entries are sent as text, because a plan is a value
- *            of one process.
- * Cost       if the first rank has no wisdom, a flag in a message that is sent in any case says so,
- *            and nothing else is sent.
+ * Idea       When a communicator is created, its first rank selects the entries of its process that were measured
+ *            with the same placement, and sends them to the others. All ranks thus make the same choices, even if
+ *            their own files differ. Entries that are measured later are added on all ranks (measure.c). Entries are
+ *            sent as text, because a plan is a value of one process.
+ * Cost       If the first rank has no wisdom, a flag in a message that is sent in any case reports this, and nothing
+ *            else is sent.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "comm_wisdom.h"
 
@@ -14,7 +13,7 @@
 
 #include "plan_cache.h"
 
-/* Picks the entries of this communicator's placement; none if out of memory. */
+/* Selects the entries for this communicator's placement; none if out of memory. */
 static void pick(tutti_comm *comm) {
   char words[TT_PLACEMENT_TEXT];
   if (!tt_wisdom_pick(tt_comm_fingerprint(comm, words), &comm->plans->wisdom))
@@ -39,8 +38,8 @@ tutti_status tt_text_share(tutti_comm *comm, const char *who, int root, tt_text 
   return status;
 }
 
-/* Other ranks may already use the communicator, so it may fail during this call. The caller's first
- * call then reports the failure, as it would without wisdom. */
+/* Other ranks may already be using the communicator, so it may fail during this call. The caller's first call then
+ * reports the failure, as it would without wisdom. */
 tutti_status tt_wisdom_share(tutti_comm *comm, uint32_t said) {
   static const char who[] = "the wisdom of a communicator";
   if (!can_use(comm)) return TUTTI_OK;

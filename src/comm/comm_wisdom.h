@@ -1,6 +1,6 @@
-/* comm_wisdom.h - the wisdom of a communicator: the entries of its placement.
+/* comm_wisdom.h - the wisdom of a communicator: the entries for its placement.
  *
- * Invariant  between the same two calls, a communicator's list is the same on all ranks.
+ * Invariant  Between the same two calls, a communicator has the same list of entries on all ranks.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_COMM_WISDOM_H
 #define TT_COMM_WISDOM_H
@@ -8,11 +8,13 @@
 #include "comm_view.h"
 #include "process_wisdom.h"
 
-/* Adopts the first rank's wisdom on a new communicator; `said`: its announcement. Collective. */
+/* Copies the first rank's wisdom to all ranks of a new communicator. said: the first rank's announcement.
+ * Collective. */
 tutti_status tt_wisdom_share(tutti_comm *comm, uint32_t said);
-/* The same for all ranks of one process, called by one thread. */
+/* Does the same as tt_wisdom_share for all ranks of one process. Called by one thread. */
 tutti_status tt_wisdom_share_threads(tutti_comm *const *comms, int n);
-/* The root's text comes to the others, who free it; length 0: there is none. Collective; a failure breaks the communicator. */
+/* Sends the text of rank `root` to all other ranks, which free it; its length is 0 if it is empty or missing.
+ * Collective; a failure breaks the communicator. */
 tutti_status tt_text_share(tutti_comm *comm, const char *who, int root, tt_text *text);
 
 #endif

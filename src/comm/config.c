@@ -1,7 +1,8 @@
-/* config.c - the settings of a communicator as the caller sees them (tutti_config.h).
+/* config.c - how the caller configures a communicator (tutti_config.h).
  *
- * Idea       All of a tutti_config is read into a copy of the settings, and takes effect only if all of it makes sense and, if
- *            plans depend on what changes, nothing runs. A field that is 0 or NULL is read from the environment instead.
+ * Idea       A tutti_config is read into a copy of the settings. It takes effect only if every field is valid and, if
+ *            the changes affect plans, no operation is running. A field that is 0 or NULL is read from the
+ *            environment instead.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +42,7 @@ static tutti_status check_numbers(const char *who, const tutti_config *c, int ra
   return TUTTI_OK;
 }
 
-/* Reads what plans depend on and the environment may say. */
+/* Reads the settings that plans depend on and that the environment may set. */
 static tutti_status read_choices(const char *who, const tutti_config *c, int ranks,
                                  tt_settings *s) {
   char name[100];
@@ -84,7 +85,7 @@ void tt_comm_show_name(tutti_comm *comm) {
   if (comm->trace) memcpy(comm->trace->id.name, comm->settings.plain.name, TT_WORDS);
 }
 
-/* Does a plan depend on what differs? Requests in flight have their plans already. */
+/* True if plans depend on any of the changes. Requests in flight already have their plans. */
 static bool changes_plans(const tutti_comm *comm, const tt_settings *s, int helpers) {
   const tt_plain_settings *a = &comm->settings.plain, *b = &s->plain;
   return a->contract != b->contract || a->wish.code != b->wish.code ||
@@ -116,7 +117,7 @@ tutti_status tutti_comm_configure(tutti_comm *comm, const tutti_config *config) 
   return status;
 }
 
-/* Both texts, each with its 0, in memory that lives as long as the communicator. */
+/* Writes both texts, each with its 0, into memory that lives as long as the communicator. */
 static tutti_status print_texts(tutti_comm *comm, tutti_config *config) {
   const tt_code_wish *wish = &comm->settings.plain.wish;
   tt_text text = {.at = NULL};

@@ -1,13 +1,13 @@
-/* create.c - communicators of ranks that meet by themselves (tutti_create.h).
+/* create.c - communicators of ranks that connect to each other (tutti_create.h).
  *
- * Idea       in a meeting (meet.h) the ranks exchange their placements. If all are on one node,
- *            the first makes a segment and they share memory, as under `tutti run`. Otherwise
- *            each opens its end of a network (plugin.c), they exchange addresses, and join.
- * Cost       two rounds of the meeting on one node, else three and those of from_net.c; a table of 4
- *            bytes per rank, and the addresses in memory that the ranks of a host share. Each rank reads the
- *            cards of all, so they are short: 48 bytes.
- * Invariant  every rank goes through the same gathers, whatever fails in between, so all return
- *            the same result.
+ * Idea       In a bootstrap (meet.h) the ranks exchange their placements. If all are on one node, the first one makes
+ *            a segment and they share memory, as under `tutti run`. Otherwise each rank opens its end of a network
+ *            (plugin.c), the ranks exchange the addresses of their ends, and join the network.
+ * Cost       Two rounds of the bootstrap if all ranks are on one node, otherwise three, and those of from_net.c. A
+ *            table of 4 bytes per rank, and the addresses, in memory that the ranks of a host share. Each rank reads
+ *            the cards of all ranks, so they are short: 48 bytes.
+ * Invariant  Every rank takes part in the same gathers, no matter what fails in between, so all return the same
+ *            result.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,18 +23,18 @@
 #include "secure.h"
 #include "topo.h"
 
-/* What a rank publishes first, as short as its texts are. Other versions of tutti read it too: the layout comes
- * first. */
+/* The first row that a rank publishes; unused bytes at the end of `texts` are not sent. Other versions of tutti read
+ * it as well, so `layout` must be first. */
 typedef struct card {
   uint32_t layout;
-  int32_t fd;      /* of the first rank's segment; or -1 */
-  uint32_t wisdom; /* the first rank's: tt_wisdom_announce */
+  int32_t fd;      /* segment of the first rank; or -1 */
+  uint32_t wisdom; /* the first rank's announcement: tt_wisdom_announce */
   int32_t pid;
-  uint64_t place, id; /* ranks with the same place are on one node */
-  char texts[96];     /* the version and the host's name, each with its 0 */
+  uint64_t place, id; /* place: equal for all ranks on the same node */
+  char texts[96];     /* version and host name, each followed by a 0 */
 } card;
 
-/* What precedes the address of a rank's end of a network. */
+/* Size of the network's name, which precedes the address of a rank's end. */
 enum { NAME = 48 };
 
 typedef struct creation {
@@ -44,7 +44,7 @@ typedef struct creation {
   int *node_of;
   bool one_node;
   const char *net;
-  double met, opened; /* s, for the log */
+  double met, opened; /* durations in seconds, for the log */
 } creation;
 
 static const card *card_of(const creation *c, int rank) {
@@ -55,7 +55,8 @@ static const char *host_of(const card *x) {
   return strchr(x->texts, 0) + 1;
 }
 
-/* A round of the bootstrap. A table whose row of this rank differs from the row that it sent is of another round or bootstrap. */
+/* Executes a round of the bootstrap. If this rank's row in the table differs from the row that it sent, the table
+ * belongs to another round or bootstrap. */
 static tutti_status gather_rows(const creation *c, tutti_status failed, const void *mine,
                                 size_t bytes, tt_table *all) {
   size_t has;
@@ -72,12 +73,13 @@ static tutti_status gather_rows(const creation *c, tutti_status failed, const vo
 
 /* ---- placement ---- */
 
-/* A hash of the kernel, the host's name and the PID namespace. */
+/* Returns a hash of the kernel, the host name and the PID namespace. */
 static uint64_t place_here(const char *host) {
   return tt_mix_text(tt_mix(tt_pid_space() ^ tt_kernel_id()), host);
 }
 
-/* "0,1,0": rank r pretends to be on host number r modulo 3 of the list. */
+/* TUTTI_NODES is a list of n numbers such as "0,1,0". Rank r pretends to be on the host whose number is entry r
+ * modulo n. */
 uint64_t tt_host_number(int rank) {
   char host[65] = "";
   gethostname(host, sizeof host - 1);
@@ -101,7 +103,7 @@ static tutti_status describe_process(creation *c) {
   return tt_segment_create(c->m->ranks, 0, 0, me->id, &me->fd);
 }
 
-/* Is the row a card of this version's form? */
+/* True if the row is a card in the format of this version. */
 static bool is_card(const card *x, size_t bytes) {
   const size_t texts = bytes - offsetof(card, texts);
   if (bytes <= offsetof(card, texts) || x->layout != TT_LAYOUT) return false;
@@ -129,7 +131,7 @@ static int by_place(const void *a, const void *b) {
   return x[0] != y[0] ? (x[0] < y[0] ? -1 : 1) : (x[1] > y[1]) - (x[1] < y[1]);
 }
 
-/* The node of a rank is the first rank with the same place. */
+/* Sets the node of each rank to the first rank that has the same `place`. */
 static tutti_status find_nodes(creation *c) {
   const size_t P = (size_t)c->m->ranks;
   uint64_t(*places)[2] = malloc(P * sizeof *places);
@@ -151,8 +153,8 @@ static tutti_status find_nodes(creation *c) {
 
 /* ---- on one node ---- */
 
-/* All have entered the segment when the gather ends, so no rank waits for another by looking at it. *out stays
- * NULL if some rank cannot share memory. */
+/* When the gather ends, all ranks have entered the segment, so no rank needs to poll for another. *out stays NULL if
+ * some rank cannot share memory. */
 static tutti_status on_one_node(creation *c, tutti_comm **out) {
   tt_segment *segment = NULL;
   tt_heap *heap = NULL;
@@ -186,7 +188,7 @@ static tutti_status on_one_node(creation *c, tutti_comm **out) {
 
 static const void *address_of(void *table, int rank, size_t *bytes) {
   const char *row = tt_table_row(table, rank, bytes);
-  *bytes -= NAME; /* compare_names has seen that it is longer */
+  *bytes -= NAME; /* compare_names has checked that it is longer */
   return row + NAME;
 }
 
@@ -211,7 +213,7 @@ static tutti_status compare_names(const creation *c, const tt_table *all) {
   return TUTTI_OK;
 }
 
-/* Gives a network that needs one the secret of this job. */
+/* Passes the secret of this job to the network, if it needs one. */
 static tutti_status give_secret(const creation *c, const tt_net_end *end) {
   unsigned char secret[TUTTI_NET_SECRET];
   if (!end->maker.secret) return TUTTI_OK;
@@ -221,7 +223,8 @@ static tutti_status give_secret(const creation *c, const tt_net_end *end) {
   return status;
 }
 
-/* Opens this rank's end; *all: what all ranks have opened. A rank that cannot open one is why all fail. */
+/* Opens this rank's end. *all: the names and addresses of all ends. If one rank cannot open its end, all ranks fail
+ * for that reason. */
 static tutti_status open_network(creation *c, tt_net_end *end, tt_table *all) {
   const double began = tt_seconds();
   char *row = NULL;
@@ -242,8 +245,8 @@ static tutti_status open_network(creation *c, tt_net_end *end, tt_table *all) {
   return status;
 }
 
-/* Joins a network of all ends; if one rank cannot join, all close theirs. In a light meeting the others learn it in the next
- * round. Takes over the addresses. */
+/* Joins the network of all ends. If one rank cannot join, all ranks close their ends. In a bootstrap with cheap
+ * rounds, the others are notified of this in the next round. Takes over the addresses. */
 static tutti_status join_network(creation *c, tt_net_end *end, tt_table *all, tutti_net *net) {
   char why[240] = "out of memory";
   tt_table *kept = malloc(sizeof *kept), joined;

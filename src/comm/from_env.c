@@ -1,8 +1,8 @@
 /* from_env.c - creates communicators from the launcher's environment and for threads.
  *
- * Idea       the job's ranks meet in the heads of their heaps: each writes its own data and
- *            then publishes its first control block. When all have, the hidden base
- *            communicator exists. All others are split from an existing one (split.c).
+ * Idea       The ranks of a job find each other through the headers of their heaps. Each writes its own data and then
+ *            publishes its first control block. When all have done so, the hidden base communicator exists. All other
+ *            communicators are split from an existing one (split.c).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,8 +25,8 @@
 
 /* ---- levels within the machine ---- */
 
-/* The domains of this thread's cores. Ranks that are threads of one process introduce themselves
- * one after the other, mostly with the same cores: those are looked up once. */
+/* Returns the domains of these cores. Ranks that are threads of one process introduce themselves one after the other,
+ * usually with the same cores, so the last result is cached. */
 static tt_domains domains_of(const tt_cpu_bits *cores) {
   static _Thread_local tt_cpu_bits last;
   static _Thread_local tt_domains found;
@@ -43,8 +43,8 @@ static void publish_domains(tt_intro *intro, const tt_domains *d) {
   intro->within.cache = d->cache;
 }
 
-/* Instead of this rank's cores, TUTTI_TOPO may say where it is, if all its levels are within a
- * machine; else it is for communicators over a network (from_net.c). */
+/* If all levels of TUTTI_TOPO are within a machine, it replaces the placement derived from this rank's cores.
+ * Otherwise it applies to communicators over a network (from_net.c). */
 static tutti_status declare_domains(tt_intro *intro, int rank, int ranks) {
   const char *topology = tt_env("TUTTI_TOPO");
   if (!topology || !tt_topology_inside(topology)) return TUTTI_OK;
@@ -66,7 +66,7 @@ tt_colors tt_intro_colors(const tt_intro *intro) {
       .package = intro->within.package, .numa = intro->within.numa, .cache = intro->within.cache};
 }
 
-/* ---- the ranks of a job meet ---- */
+/* ---- connecting the ranks of a job ---- */
 
 void tt_heap_introduce(tt_heap *heap) {
   tt_segment *segment = tt_heap_segment(heap);
@@ -89,7 +89,7 @@ void tt_heap_introduce(tt_heap *heap) {
   head->l2 = tt_cache_l2();
   intro->fenced = tt_fences_join();
   if (index) return;
-  tt_profile profile = {0}; /* the first rank's profile is used by all */
+  tt_profile profile = {0}; /* all ranks use the first rank's profile */
   tt_profile_here(&profile);
   _Static_assert(sizeof profile <= TT_FIGURES, "room for the figures");
   memcpy(tt_job_head_of(segment)->figures, &profile, sizeof profile);
@@ -117,8 +117,8 @@ tutti_status tt_job_over(const tt_segment *segment) {
 
 typedef struct founders {
   const tt_segment *segment;
-  double limit; /* s */
-  int rank;     /* whom this rank waits for */
+  double limit; /* in seconds */
+  int rank;     /* the rank to wait for */
   tt_long_wait wait;
 } founders;
 
@@ -161,7 +161,7 @@ static uint64_t ctrl_of(const tt_segment *segment, int rank) {
   return atomic_load_explicit(&tt_heap_intro(segment, rank)->world, memory_order_relaxed);
 }
 
-/* Creates the communicator of all ranks of a segment; their control blocks exist. */
+/* Creates the communicator of all ranks of a segment, whose control blocks exist. */
 static tutti_status create_base_comm(tt_heap *heap, int rank, tutti_comm **out) {
   tt_segment *segment = tt_heap_segment(heap);
   tutti_comm *comm = tt_comm_new(rank, segment->founders);
@@ -187,7 +187,8 @@ static tutti_status create_base_comm(tt_heap *heap, int rank, tutti_comm **out) 
 
 /* ---- from the environment ---- */
 
-/* A heap may be used by only one process: a second process would overwrite the data that the first has published. */
+/* A heap may be used by only one process, because a second process would overwrite the data that the first has
+ * published. */
 static tutti_status claim_heap(tt_segment *segment, int index, int rank) {
   int owner;
   bool self;
@@ -203,7 +204,7 @@ static tutti_status claim_heap(tt_segment *segment, int index, int rank) {
       rank, owner);
 }
 
-/* Maps the job's segment; *index: of this process's heap. */
+/* Maps the job's segment. *index: number of this process's heap. */
 static tutti_status job_segment(int *index, tt_segment **segment) {
   const char *fd = tt_env("TUTTI_SHM_FD");
   *index = 0;
@@ -226,7 +227,7 @@ static tutti_status job_segment(int *index, tt_segment **segment) {
     status = tt_fail(TUTTI_ERR_SYSTEM, "TUTTI_NEWCOMER=%d: this job has room for %d", joiner,
                      (*segment)->ranks - ranks);
   if (!status) status = claim_heap(*segment, *index, rank);
-  if (!status) fcntl(number, F_SETFD, FD_CLOEXEC); /* no program that this one starts is a rank */
+  if (!status) fcntl(number, F_SETFD, FD_CLOEXEC); /* programs that this one starts are not ranks */
   if (status) tt_segment_release(*segment);
   return status;
 }
@@ -247,7 +248,7 @@ tutti_status tt_segment_comm(tt_heap *heap, tutti_comm **base) {
   tt_segment *segment = tt_heap_segment(heap);
   const int rank = tt_heap_index(heap);
   tutti_status status = await_founders(segment);
-  if (status) /* others may wait for this rank already */
+  if (status) /* others may already be waiting for this rank */
     tt_shm_ctrl_abandon(heap, ctrl_of(segment, rank),
                         status == TUTTI_ERR_INTERRUPTED ? TUTTI_ERR_ABORTED : status,
                         tutti_error());
@@ -257,15 +258,14 @@ tutti_status tt_segment_comm(tt_heap *heap, tutti_comm **base) {
   return status;
 }
 
-/* A launcher with PMIx says that it has started only one rank. */
+/* True if the variables of a PMIx launcher say that it has started only one rank. */
 static bool one_is_all(void) {
   return tt_env_int("OMPI_COMM_WORLD_SIZE", 1, 1 << 20, 0) == 1 ||
          tt_env_int("SLURM_STEP_NUM_TASKS", 1, 1 << 20, 0) == 1;
 }
 
-/* Creates the communicator of ranks that mpirun, prun or srun started with PMIx, in a program
- * without MPI. *base stays NULL if tutti's PMIx library is missing. only: nothing but PMIx says
- * which rank this is. */
+/* Creates the communicator of ranks started by mpirun, prun or srun with PMIx, in a program without MPI. *base stays
+ * NULL if tutti's PMIx library is missing. only: PMIx is the only source of this process's rank. */
 static tutti_status from_pmix(tutti_comm **base, bool only) {
   const double limit = tt_create_limit(NULL);
   tutti_launcher l = {.end = NULL};
@@ -288,22 +288,23 @@ static tutti_status from_pmix(tutti_comm **base, bool only) {
   return status;
 }
 
-/* How a joiner joins: by its heap in a segment, or by the waiting room of a job on several hosts. */
+/* How a joiner enters a job: through its heap in a segment, or, in a job on several hosts, through the waiting
+ * room. */
 typedef struct entrance {
   tt_segment *segment;
   int index;
-  tt_rendezvous room; /* joiners 0: not by it */
+  tt_rendezvous room; /* joiners 0: not used */
   int rank;
 } entrance;
 
-/* Finds the launcher: `tutti run` on one host or on several, another one, or none (one rank). A
- * joiner gets no base: it joins by *e. */
+/* Detects the launcher: `tutti run` on one host or on several, another launcher, or none (one rank). For a joiner,
+ * *base stays NULL; it joins through *e. */
 static tutti_status from_launcher(tutti_comm **base, entrance *e) {
   tt_meeting m;
   tt_launch l = {.by = NULL};
   const char *joiner = tt_env("TUTTI_NEWCOMER");
   tutti_status status = tt_env("TUTTI_SHM_FD") ? TUTTI_OK : tt_launch_find(&l);
-  /* where mpirun starts its daemons by Slurm, its ranks inherit the daemons' Slurm variables */
+  /* if mpirun starts its daemons with Slurm, its ranks inherit the Slurm variables of the daemons */
   const bool pmix = !tt_env("TUTTI_SHM_FD") && !tt_env("TUTTI_SIZE") && tt_env("PMIX_RANK") &&
                     tt_env("PMIX_NAMESPACE") && (!l.by || strcmp(l.by, "Slurm") == 0);
   if (!status && pmix) status = from_pmix(base, !l.by);
@@ -339,7 +340,7 @@ tutti_status tutti_comm_from_env(tutti_comm **comm) {
   *comm = NULL;
   entrance e = {.segment = NULL};
   tutti_comm *made = NULL;
-  pthread_mutex_lock(&tt_process.starting); /* one at a time: it waits for other ranks */
+  pthread_mutex_lock(&tt_process.starting); /* one thread at a time; waits for other ranks */
   pthread_mutex_lock(&tt_process.lock);
   tutti_comm *base = tt_process.base;
   const bool again = tt_process.joined;
@@ -381,7 +382,7 @@ tutti_status tutti_comm_from_threads(int n, tutti_comm **comms) {
     if (status) break;
     status = introduce(heaps[opened], n);
   }
-  for (int r = opened; r < n; r++) tt_segment_release(segment); /* not taken over */
+  for (int r = opened; r < n; r++) tt_segment_release(segment); /* not owned by a heap */
   for (int r = 0; !status && r < n; r++) status = create_base_comm(heaps[r], r, &comms[r]);
   if (!status) status = tt_wisdom_share_threads(comms, n);
   for (int r = 0; status && r < n; r++) {

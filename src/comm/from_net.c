@@ -1,12 +1,11 @@
 /* from_net.c - a communicator over a network, with shared memory among ranks of a node.
  *
- * Idea       first a plain communicator over the network alone is made. The ranks exchange their
- *            placements by its all-gathers, or in the bootstrap that connected them. In the second
- *            case no message is sent and no rank connects to another before the first call. The
- *            first rank of each node makes a segment, and the others open it through /proc. The
- *            segment is used if all ranks of the node could open it.
- * Invariant  every rank goes through the same gathers, whatever fails in between, so all
- *            return the same result. In a bootstrap, a rank that fails tells all others.
+ * Idea       First a plain communicator over the network alone is made. The ranks exchange their placements over it
+ *            by all-gathers, or in the bootstrap that connected them. In the second case no message is sent, and no
+ *            rank connects to another, before the first call. The first rank of each node makes a segment, and the
+ *            others open it through /proc. The segment is used if all ranks of the node could open it.
+ * Invariant  Every rank takes part in the same gathers, no matter what fails in between, so all return the same
+ *            result. In a bootstrap, a rank that fails notifies all others.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,37 +23,37 @@
 #include "topo.h"
 #include "tracing.h"
 
-/* What a rank publishes about itself. */
+/* The data that a rank publishes about itself. */
 typedef struct member {
   tt_placement placement;
-  int32_t index; /* of its heap; -1: none */
+  int32_t index; /* number of its heap; -1: none */
   int64_t pid;
-  uint64_t space;  /* that the pid belongs to */
-  uint64_t kernel; /* ranks of different kernels share no core */
-  double cores;    /* that it may use */
+  uint64_t space;  /* PID namespace of `pid` */
+  uint64_t kernel; /* ranks with different kernels share no cores */
+  double cores;    /* number of cores that it may use */
 } member;
 
-/* The segment that the first rank of a node has made. */
+/* The segment made by the first rank of a node. */
 typedef struct made {
   uint64_t id;
   int64_t fd; /* -1: none */
 } made;
 
-/* What it has opened in the segment of its node. */
+/* A rank's heap in the segment of its node. */
 typedef struct opened {
   uint64_t ctrl, cookie;
-  int64_t index; /* of its heap; -1: none */
+  int64_t index; /* number of its heap; -1: none */
 } opened;
 
 /* ---- exchanging ---- */
 
 typedef struct exchange {
   tutti_comm *comm;
-  tt_meeting *m; /* NULL: over the communicator */
-  bool told;     /* the last failure is known to all */
+  tt_meeting *m; /* NULL: exchange over the communicator */
+  bool told;     /* the last failure was reported to all ranks */
 } exchange;
 
-/* all[r]: `bytes` bytes of rank r. */
+/* Gathers `bytes` bytes from each rank; those of rank r are stored at index r of `all`. */
 static tutti_status collect(exchange *x, const void *mine, size_t bytes, void *all) {
   if (!x->m) return tt_gather(x->comm, "tutti_comm_from_net", mine, all, bytes);
   tt_table table;
@@ -78,7 +77,7 @@ static double cores_here(void) {
   return cores > 0 ? cores : 1;
 }
 
-/* The domains of a network that does not provide them: those of the cores that this process is bound to. */
+/* Returns the domains that the network provides, or else the domains of the cores that this process may use. */
 static tt_domains domains_of_site(const tutti_net *net) {
   const tutti_net_site *s = &net->site;
   tt_cpu_bits cores;
@@ -96,14 +95,14 @@ static void describe_member(member *m, const tutti_net *net) {
                 .kernel = tt_kernel_id(),
                 .cores = cores_here(),
                 .index = -1};
-  if (net->simulated) m->kernel = tt_mix(m->kernel ^ (uint64_t)net->rank); /* shares no core */
+  if (net->simulated) m->kernel = tt_mix(m->kernel ^ (uint64_t)net->rank); /* has its own cores */
   gethostname(m->placement.host, sizeof m->placement.host - 1);
 }
 
 /* ---- shared memory ---- */
 
-/* Returns how many ranks are on this one's node. *index: this rank's index among them; *first: the
- * first of them. */
+/* Returns the number of ranks on this rank's node. *index: this rank's index among them; *first: the first of
+ * them. */
 static int on_node(const member *all, int ranks, int rank, int *index, int *first) {
   int n = 0;
   *first = -1;
@@ -116,7 +115,7 @@ static int on_node(const member *all, int ranks, int rank, int *index, int *firs
   return n;
 }
 
-/* n ranks share this segment of process `pid`; this one is number `index`. */
+/* Opens this rank's heap in the segment of process `pid`, as number `index` of n. */
 static tutti_status open_heap(tutti_comm *comm, opened *mine, int64_t pid, const made *its,
                               int index, int n) {
   tt_segment *segment;
@@ -133,7 +132,7 @@ static tutti_status open_heap(tutti_comm *comm, opened *mine, int64_t pid, const
   return TUTTI_OK;
 }
 
-/* Do the heaps of this node's segment belong to the ranks that published them? */
+/* True if the heaps of this node's segment belong to the ranks that published them. */
 static bool right_heaps(const tutti_comm *comm, const member *all, const opened *heaps) {
   const tt_segment *s = tt_heap_segment(comm->heap);
   for (int r = 0; r < comm->ranks; r++)
@@ -144,8 +143,8 @@ static bool right_heaps(const tutti_comm *comm, const member *all, const opened 
   return true;
 }
 
-/* Opens the shared memory of a node, or withdraws it on all ranks of the node. heaps: space for the entries that all
- * ranks have opened. */
+/* Opens the shared memory of a node. If that fails on any rank of the node, none of its ranks uses the memory. heaps:
+ * receives the entries of all ranks. */
 static tutti_status share(exchange *x, bool can, member *all, opened *heaps) {
   tutti_comm *comm = x->comm;
   int index = 0, first = 0, fd = -1;
@@ -157,7 +156,7 @@ static tutti_status share(exchange *x, bool can, member *all, opened *heaps) {
   tutti_status status = segments
                             ? collect(x, &(made){id, fd}, sizeof *segments, segments)
                             : tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", comm->ranks);
-  if (!status && n > 1) /* else its index stays -1 */
+  if (!status && n > 1) /* otherwise the index stays -1 */
     open_heap(comm, &mine, all[first].pid, &segments[first], index, n);
   free(segments);
   if (!status) status = collect(x, &mine, sizeof mine, heaps);
@@ -184,12 +183,12 @@ static tutti_status share(exchange *x, bool can, member *all, opened *heaps) {
 
 /* ---- placement ---- */
 
-typedef struct machine_of { /* for a rank */
+typedef struct machine_of { /* the machine of one rank */
   uint64_t kernel;
   double cores;
 } machine_of;
 
-/* Finds the ranks per core on the most loaded machine. */
+/* Computes the ranks per core on the machine with the highest load. */
 static tutti_status find_ranks_per_core(tutti_comm *comm, const member *all) {
   const int P = comm->ranks;
   machine_of *m = malloc((size_t)P * sizeof *m);
@@ -207,7 +206,7 @@ static tutti_status find_ranks_per_core(tutti_comm *comm, const member *all) {
   return TUTTI_OK;
 }
 
-/* If one rank of a node has no shared memory, none of the node uses it. */
+/* If one rank of a node has no shared memory, no rank of that node uses it. */
 static tutti_status place(tutti_comm *comm, const member *all, const opened *heaps,
                           const int *node_of) {
   bool *lacks = calloc((size_t)comm->ranks, sizeof *lacks);
@@ -225,22 +224,22 @@ static tutti_status place(tutti_comm *comm, const member *all, const opened *hea
   return TUTTI_OK;
 }
 
-/* ---- settings that all ranks take from the first ---- */
+/* ---- settings that all ranks copy from the first rank ---- */
 
 typedef struct common {
   tt_profile profile;
-  int32_t status;        /* not TUTTI_OK: `text` is the message */
+  int32_t status;        /* if not TUTTI_OK, `text` is the message */
   uint32_t wisdom;       /* flags of comm_wisdom.h */
-  uint32_t nodes, bytes; /* of the first text and of both, with their NULs */
-  uint32_t topo;         /* 1: there is a topology */
+  uint32_t nodes, bytes; /* size of the first text, and of both, including their NULs */
+  uint32_t topo;         /* 1: a topology is set */
   atomic_ullong
-      *proofs;         /* of simulated ranks, which are one process; NULL: each rank has its own */
+      *proofs;         /* shared by simulated ranks, in one process; NULL: separate for each rank */
   char trace[256];     /* the path of a trace, or "" */
   char topo_name[180]; /* the topology's name in messages */
-  char *text;          /* TUTTI_NODES or "", and the topology or the message */
+  char *text;          /* TUTTI_NODES or "", then the topology or the message */
 } common;
 
-/* Called on the first rank. */
+/* Reads the settings that all ranks share. Called on the first rank. */
 static void read_common(common *c, const tutti_net *net, const tt_wire *wire) {
   tt_profile_here(&c->profile);
   if (net->simulated) c->proofs = wire->net->make_proofs(net->ranks);
@@ -264,7 +263,7 @@ static void read_common(common *c, const tutti_net *net, const tt_wire *wire) {
   free(topo);
 }
 
-/* Over the communicator: two broadcasts of rank 0, and an all-gather. */
+/* Exchanges the data over the communicator: two broadcasts from rank 0, and an all-gather. */
 static tutti_status say_in_calls(exchange *x, common *c, const member *mine, member *all) {
   static const char me[] = "tutti_comm_from_net";
   char *text = c->text;
@@ -278,14 +277,14 @@ static tutti_status say_in_calls(exchange *x, common *c, const member *mine, mem
   return status || c->status ? status : collect(x, mine, sizeof *mine, all);
 }
 
-/* Reads the contributions of the ranks: a member from each, and from rank 0 also the settings and their text. */
+/* Reads the row of each rank, which is a member; that of rank 0 also contains the settings and their text. */
 static tutti_status read_members(const tt_table *table, int ranks, common *c, member *all) {
   size_t n, most = sizeof *all + sizeof *c;
   for (int r = 0; r < ranks; r++) {
     const char *row = tt_table_row(table, r, &n);
     const bool first = r == 0 && n >= most;
     if (first) memcpy(c, row + sizeof *all, sizeof *c);
-    if (first) c->text = NULL; /* it was rank 0's */
+    if (first) c->text = NULL; /* the pointer is valid on rank 0 only */
     if (n != tt_row_bytes(first ? most + c->bytes : sizeof *all) || first != (r == 0))
       return tt_fail(TUTTI_ERR_SYSTEM, "rank %d sent %zu bytes about itself", r, n);
     memcpy(&all[r], row, sizeof *all);
@@ -297,7 +296,7 @@ static tutti_status read_members(const tt_table *table, int ranks, common *c, me
   return TUTTI_OK;
 }
 
-/* In a meeting: one round. */
+/* Exchanges the data in one round of the bootstrap. */
 static tutti_status say_in_meeting(exchange *x, common *c, const member *mine, member *all) {
   const size_t text = c->bytes, n = sizeof *mine + (x->comm->rank ? 0 : sizeof *c + text);
   char *row = malloc(n);
@@ -326,7 +325,7 @@ static bool is_profile(const tt_profile *p) {
   return ends;
 }
 
-/* May other ranks have said this? Their texts end, and numbers are in range. */
+/* Checks the data received from other ranks: texts must be terminated, and numbers in range. */
 static tutti_status check_words(const common *c, const member *all, int ranks) {
   bool fits = is_profile(&c->profile) && ENDS(c->trace) && ENDS(c->topo_name);
   if (c->bytes || !c->status)
@@ -339,7 +338,7 @@ static tutti_status check_words(const common *c, const member *all, int ranks) {
   return tt_fail(TUTTI_ERR_SYSTEM, "the description that rank %d sent of itself is invalid", fits ? r : 0);
 }
 
-/* What all ranks say of themselves, and rank 0 of the settings. */
+/* Exchanges the descriptions of all ranks, and rank 0's settings. */
 static tutti_status introduce(exchange *x, common *c, const tutti_net *net, member *all) {
   member mine;
   describe_member(&mine, net);
@@ -355,8 +354,8 @@ static tutti_status introduce(exchange *x, common *c, const tutti_net *net, memb
 
 /* ---- all steps ---- */
 
-/* Finds the layout from the placements, or from TUTTI_NODES and TUTTI_TOPO. Simulated nodes are as
- * declared, and share no memory. */
+/* Computes the layout from the placements, or from TUTTI_NODES and TUTTI_TOPO. Simulated nodes are used as declared,
+ * and share no memory. */
 static tutti_status compute_placement(tutti_comm *comm, common *c, bool simulated, member *all,
                                       tt_layout *layout) {
   const size_t n = (size_t)comm->ranks;
@@ -382,7 +381,7 @@ static tutti_status compute_placement(tutti_comm *comm, common *c, bool simulate
   return status;
 }
 
-/* Between hosts nothing may travel in clear that the user wants encrypted. */
+/* Returns an error if the user requires encryption and the network between hosts does not encrypt. */
 static tutti_status check_encryption(const tutti_net *net, const member *all) {
   int r = 1;
   if (net->secure || net->simulated) return TUTTI_OK;
@@ -390,7 +389,7 @@ static tutti_status check_encryption(const tutti_net *net, const member *all) {
   return r < net->ranks ? tt_tls_data(net->name) : TUTTI_OK;
 }
 
-/* Exchanges the data that ranks need about each other, and finds their placement. */
+/* Exchanges the data that ranks need about each other, and computes their placement. */
 static tutti_status rise_with(exchange *x, const tutti_net *net, common *c, member *all,
                               opened *heaps, tt_layout *layout) {
   tutti_comm *comm = x->comm;
@@ -410,7 +409,7 @@ static tutti_status rise_with(exchange *x, const tutti_net *net, common *c, memb
   return status;
 }
 
-/* Adds placement and shared memory to a communicator over the network alone. */
+/* Adds placement and shared memory to a communicator that uses only the network. */
 static tutti_status rise(tutti_comm *comm, const tutti_net *net, tt_meeting *m) {
   common c = {.text = NULL};
   tt_layout layout = {.order = NULL};
@@ -476,7 +475,7 @@ tutti_status tt_comm_from_net(const tutti_net *net, tt_meeting *m, tutti_comm **
   comm->net = comm->wire = wire;
   if (!status) status = tt_comm_spoil(comm, tt_comm_configure(comm, &profile));
   if (!status) status = rise(comm, net, m);
-  if (status != TUTTI_ERR_ARG) tt_comm_spoil(comm, status); /* else rank 0 sent the error to all */
+  if (status != TUTTI_ERR_ARG) tt_comm_spoil(comm, status); /* rank 0 sends that error to all */
   if (status)
     tt_comm_destroy(comm);
   else

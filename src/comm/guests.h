@@ -1,9 +1,10 @@
-/* guests.h - joiners between hosts: what the ranks that take them in (grow_net.c) and they (net_joiner.c) say to each
- * other through the waiting room (room.h).
+/* guests.h - joiners between hosts: the messages that they (net_joiner.c) and the ranks that admit them (grow_net.c)
+ * exchange through the waiting room (room.h).
  *
- * Idea       First the leader hands each joiner an invitation. Then they create a communicator as in any meeting
- *            (create.c): in each round a joiner brings a row with its status, and is handed the table. In the last round each says
- *            whether it could; the ranks decide, and the joiners are admitted, or wait again.
+ * Idea       First the leader sends each joiner an invitation. The ranks and the joiners then create a communicator
+ *            as in any bootstrap (create.c): in each round a joiner sends a row with its status, and receives the
+ *            table. In the last round each process reports whether it succeeded. The ranks decide, and the joiners
+ *            are admitted or wait again.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_GUESTS_H
 #define TT_GUESTS_H
@@ -12,17 +13,17 @@
 #include "meet.h"
 
 typedef struct tt_invitation {
-  int32_t ranks, first;     /* of the new communicator; the rank of the first joiner */
-  int32_t joiners, helpers; /* joiners that come; helpers that stay */
-  double limit;             /* s, of a round */
+  int32_t ranks, first;     /* size of the new communicator; rank of the first joiner */
+  int32_t joiners, helpers; /* number of joiners; number of helpers that remain */
+  double limit;             /* time limit for a round, in seconds */
   tt_plain_settings
-      settings; /* of the communicator that grows; the text of its override follows, with a 0 */
+      settings; /* of the communicator that grows; its override follows as text with a 0 */
 } tt_invitation;
 
-/* In tutti_comm_from_env of a process with TUTTI_ID and TUTTI_NEWCOMER: waits until it is taken in. */
+/* Used by tutti_comm_from_env if TUTTI_ID and TUTTI_NEWCOMER are set: waits until this process is admitted. */
 tutti_status tt_guest_join(const tt_rendezvous *r, int rank, int number, tutti_comm **out);
 
-/* After a round with all ranks of a new communicator: it takes the settings over. */
+/* Called after a round with all ranks of a new communicator: applies the settings of the old one. */
 tutti_status tt_guest_settle(tutti_comm *comm, const tt_invitation *i, const tt_override *override);
 
 #endif

@@ -1,10 +1,9 @@
-/* helpers.c - ranks that bring no data: how many, and how calls with them are planned.
+/* helpers.c - helpers, which are ranks that contribute no data: their number, and the plans of calls with them.
  *
- * Idea       plans with helpers are made for positions, as other plans are (build_comm.c). The ranks
- *            with data come first, ordered by their levels. The helpers follow, each in the group
- *            that helper_places.c assigns to it. The cost of a message depends on where both
- *            ranks are in the levels of all ranks.
- * Invariant  if the ranks are already in the order of their positions, no order or mapping is stored.
+ * Idea       Plans with helpers are made for positions, as other plans are (build_comm.c). The ranks with data come
+ *            first, ordered by their levels. The helpers follow, each in the group that helper_places.c assigns to
+ *            it. The cost of a message depends on the positions of both ranks in the levels of all ranks.
+ * Invariant  If the ranks are already in the order of their positions, neither the order nor its inverse is stored.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +20,7 @@ void tt_helped_free(tt_helped *h) {
   *h = (tt_helped){.chooser = NULL};
 }
 
-/* The layout of the ranks with data and of the helpers. order: of all ranks. */
+/* Computes the layout of the ranks with data and of the helpers. order: receives the order of all ranks. */
 static tutti_status find_layout(const tutti_comm *comm, int data, int *order, tt_layout *layout) {
   const size_t P = (size_t)comm->ranks;
   tt_placement *placements = malloc(P * sizeof *placements);
@@ -38,7 +37,7 @@ static tutti_status find_layout(const tutti_comm *comm, int data, int *order, tt
   return status;
 }
 
-/* Fills in the mapping, whose arrays have no contents yet. */
+/* Fills in the mapping, whose arrays are allocated. */
 static void set_mapping(const tutti_comm *comm, tt_helped *h) {
   const int *place = comm->plans->place;
   bool in_order = true;

@@ -1,4 +1,4 @@
-/* job.c - what a launcher needs to start ranks on this machine, and how it informs them.
+/* job.c - functions for a launcher that starts ranks on this machine and reports their exit statuses.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <fcntl.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ static tutti_status create_for_launcher(const char *name, int n, int joiners, lo
     free(j);
     return status;
   }
-  fcntl(j->fd, F_SETFD, 0); /* ranks inherit it */
+  fcntl(j->fd, F_SETFD, 0); /* so that ranks inherit it */
   *job = j;
   return TUTTI_OK;
 }

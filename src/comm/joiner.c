@@ -1,10 +1,10 @@
-/* joiner.c - builds the communicator of a decided proposal, by ranks that continue, and by a process
- * that joins a running job: it announces itself and waits to be admitted.
+/* joiner.c - builds the communicator of an accepted proposal, on ranks that continue and in a process that joins a
+ * running job. The process announces itself and waits to be admitted.
  *
- * Idea       the new communicator inherits the old one's settings. A joiner takes a heap that was never used, makes a control block in it for any number of
- *            ranks, and waits until it is invited (joiners.c); then it builds the same
- *            communicator as all the others.
- * Invariant  it waits only while its launcher and a rank that can admit it are alive.
+ * Idea       The new communicator inherits the settings of the old one. A joiner takes a heap that was never used,
+ *            makes a control block in it for any number of ranks, and waits until it is invited (joiners.c). It then
+ *            builds the same communicator as all the others.
+ * Invariant  A joiner waits only while its launcher is alive and some rank can admit it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 
@@ -14,21 +14,21 @@
 #include "remote.h"
 #include "tracing.h"
 
-/* ---- what is inherited ---- */
+/* ---- inheritance ---- */
 
-/* What a new communicator inherits from the old one; the same on all its ranks. */
+/* The data that a new communicator inherits from the old one; the same on all its ranks. */
 typedef struct heritage {
   tt_profile profile;
   tt_plain_settings settings;
-  int32_t overrides; /* entries of its override, which joiners receive as text */
+  int32_t overrides; /* number of entries of its override, which joiners receive as text */
   tt_load load;
   int32_t helpers;
-  uint64_t trace, job; /* numbers of its trace; 0: none */
+  uint64_t trace, job; /* numbers of its trace; 0: no trace */
 } heritage;
 
 _Static_assert(sizeof(heritage) <= TT_SETTINGS, "room for what is inherited");
 
-/* The number of the old communicator's helpers (its last ranks) that are still alive. */
+/* Returns how many helpers (the last ranks) of the old communicator are still alive. */
 static int helpers_of(const tutti_comm *old, const tt_proposal *t) {
   int n = 0;
   for (int r = old->ranks - old->helpers; r < old->ranks; r++)
@@ -68,7 +68,7 @@ static bool same_ranks(const tutti_comm *comm, const tutti_comm *old) {
   return same;
 }
 
-/* Has no wires yet. Returns NULL if out of memory. */
+/* Makes the communicator, without its wires. Returns NULL if out of memory. */
 static tutti_comm *inherit_unwired_comm(tt_heap *heap, const tt_proposal *t, int member,
                                         const tutti_comm *old) {
   const heritage *h = (const heritage *)(const void *)t->settings;
@@ -80,7 +80,7 @@ static tutti_comm *inherit_unwired_comm(tt_heap *heap, const tt_proposal *t, int
   return comm;
 }
 
-/* The first member that is not a joiner. */
+/* Returns the first member that is not a joiner. */
 static int first_that_stays(const tt_proposal *t) {
   int i = 0;
   while (i < t->ranks - 1 && t->member[i].joiner) i++;
@@ -111,7 +111,7 @@ tutti_status tt_comm_inherit(tt_heap *heap, const tt_proposal *t, int member, co
   return status;
 }
 
-/* ---- a process that joins ---- */
+/* ---- a joining process ---- */
 
 enum { LOOK_EVERY = 64 };
 
@@ -157,7 +157,7 @@ tutti_status tt_joiner_join(tt_segment *segment, int index, tutti_comm **out) {
   admission a = {.segment = segment, .index = index};
   tt_heap *heap = NULL;
   int member = 0;
-  tt_settings own; /* a bad setting is reported before other ranks depend on this one */
+  tt_settings own; /* reports an invalid setting before other ranks depend on this one */
   tutti_status status = tt_settings_read(&own, segment->founders);
   if (!status) status = tt_heap_open(segment, index, &heap);
   if (status) tt_segment_release(segment);

@@ -1,4 +1,4 @@
-/* net_author.c - what the author of a network calls: to wait, and to say why something failed (tutti_net.h).
+/* net_author.c - functions for the author of a network: to wait, and to report failures (tutti_net.h).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "core.h"
 #include "long_wait.h"
@@ -7,7 +7,7 @@
 
 typedef struct awaiting {
   const char *whom;
-  double limit; /* s; 0: none */
+  double limit; /* in seconds; 0: none */
   int (*done)(void *);
   void *ctx;
   tt_long_wait wait;

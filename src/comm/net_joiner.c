@@ -1,8 +1,8 @@
-/* net_joiner.c - a process that joins a job on several hosts: it waits in the room of the job's rendezvous until the
- * ranks invite it, and creates their new communicator with them (guests.h).
+/* net_joiner.c - a process that joins a job on several hosts: it waits in the waiting room of the job's rendezvous
+ * until the ranks invite it, and then creates the new communicator together with them (guests.h).
  *
- * Invariant  It has a communicator only when all ranks have it. If a rank or another joiner is lost on the way, it drops
- *            what it has, and waits again. It waits as long as the launcher lives, or for TUTTI_CONNECT_TIMEOUT.
+ * Invariant  It has a communicator only when all ranks have it. If a rank or another joiner is lost before that, it
+ *            destroys its part, and waits again. It waits until the launcher ends, or for TUTTI_CONNECT_TIMEOUT.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <stdio.h>
@@ -16,9 +16,9 @@
 
 typedef struct guest {
   tt_meet_line line;
-  tt_handed at; /* its place in a claim */
+  tt_handed at; /* its claim, and its index in the claim */
   tt_invitation invitation;
-  tt_override override; /* of the communicator that grows */
+  tt_override override; /* override of the communicator that grows */
   bool alone; /* the others have given up */
   tt_long_wait wait;
 } guest;
@@ -30,7 +30,7 @@ static tutti_status others_are_gone(guest *g) {
       "this process is a joiner, and the ranks that admitted it have given up, or are gone");
 }
 
-/* What the leader hands to it, which the caller frees: *bytes behind *at. */
+/* Receives a message from the leader, which the caller frees. *bytes: number of bytes that follow g->at in it. */
 static tutti_status receive(guest *g, double until, int wanted, char **body, size_t *bytes) {
   int kind = 0;
   const tutti_status status = tt_room_recv(&g->line, until, &kind, body, bytes);
@@ -56,7 +56,7 @@ static tutti_status bring(guest *g, tutti_status failed, const void *mine, size_
   return status;
 }
 
-/* A round, of a meeting whose ranks are the survivors and the joiners. */
+/* Executes a round of the bootstrap, whose ranks are the survivors and the joiners. */
 static tutti_status gather_as_guest(tt_meeting *m, tutti_status failed, const void *mine,
                                     size_t bytes, tt_table *all) {
   guest *g = m->self;
@@ -78,7 +78,8 @@ static tutti_status gather_as_guest(tt_meeting *m, tutti_status failed, const vo
   return status;
 }
 
-/* The last round: it is admitted only if all could. Returns what this process could not do, if that is why. */
+/* Executes the last round: this process is admitted if all have succeeded. If its own failure is the reason for a
+ * rejection, returns that failure. */
 static tutti_status be_admitted(guest *g, tutti_status status) {
   char *body = NULL, why[300] = "";
   size_t n;
@@ -115,7 +116,7 @@ tutti_status tt_guest_settle(tutti_comm *comm, const tt_invitation *i,
   return tt_comm_inherit_settings(comm, &i->settings, override, i->helpers);
 }
 
-/* Does the invitation make sense, for this place in the claim? */
+/* True if the invitation is valid for a joiner with this index in the claim. */
 static bool is_invitation(const tt_invitation *i, uint32_t place) {
   return i->ranks > 0 && i->ranks <= TT_MEET_RANKS && i->joiners > 0 && i->joiners <= i->ranks &&
          i->helpers >= 0 && i->helpers < i->ranks &&
@@ -123,7 +124,7 @@ static bool is_invitation(const tt_invitation *i, uint32_t place) {
          place < (uint32_t)i->joiners && i->limit > 0 && i->limit < 1e9;
 }
 
-/* Reads an invitation and the text behind it. */
+/* Reads an invitation and the text that follows it. */
 static tutti_status read_invitation(guest *g, const char *body, size_t bytes) {
   tt_invitation *i = &g->invitation;
   if (bytes <= sizeof *i || body[bytes - 1]) return tt_meet_foreign(&g->line);
@@ -132,7 +133,7 @@ static tutti_status read_invitation(guest *g, const char *body, size_t bytes) {
                                        : tt_meet_foreign(&g->line);
 }
 
-/* Warns once, and gives up if TUTTI_CONNECT_TIMEOUT says so. */
+/* Waits for an invitation. Warns once, and gives up after TUTTI_CONNECT_TIMEOUT, if that is set. */
 static tutti_status await_invitation(guest *g) {
   const double limit = tt_connect_timeout(0);
   double asked = 0;
@@ -159,7 +160,7 @@ static tutti_status await_invitation(guest *g) {
 tutti_status tt_guest_join(const tt_rendezvous *r, int rank, int number, tutti_comm **out) {
   guest g = {.wait = tt_long_wait_begin("tutti_comm_from_env")};
   const tt_wait mine = {number, tt_version_number()};
-  tt_settings own; /* a bad setting is reported before other ranks depend on this one */
+  tt_settings own; /* reports an invalid setting before other ranks depend on this one */
   tutti_status status = tt_settings_read(&own, 1);
   if (!status) status = tt_room_open(r, rank, tt_create_limit(NULL), &g.line);
   if (status) return status;

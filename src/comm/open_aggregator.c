@@ -1,14 +1,14 @@
-/* open_aggregator.c - connects a communicator to the aggregator that TUTTI_AGGREGATOR names, and plans for it.
+/* open_aggregator.c - connects a communicator to the aggregator (in-network reduction server) that TUTTI_AGGREGATOR
+ * names, and makes plans that use it.
  *
- * Idea       The first rank says where it is, and draws a number for the sessions. Every rank connects, because
- *            the ranks of a host reduce the vector to a part each before they send. Ranks that have
- *            the same number in their hosts form a session. Its plans have virtual ranks after the
- *            communicator's (run/plan_cache.h). If TUTTI_AGGREGATOR names several, each serves a rack's hosts, and one
- *            above these adds up their sums.
- * Cost       a broadcast, a connection per rank, and an all-gather, when a communicator is made.
- * Invariant  either all ranks use it, or none. Whether they do changes no call's result but in the order of
- *            its operands. A communicator that is made of another one uses it only if that one does, and has not
- *            lost it.
+ * Idea       The first rank sends the address of the aggregator, and draws a number for the sessions. Every rank
+ *            connects, because the ranks of a host each reduce one part of the vector before they send it. Ranks that
+ *            have the same number within their hosts form a session. Its plans have virtual ranks after those of the
+ *            communicator (run/plan_cache.h). If TUTTI_AGGREGATOR names several aggregators, each serves the hosts of
+ *            one rack, and another one, above them, adds up their sums.
+ * Cost       When a communicator is created: a broadcast, a connection per rank, and an all-gather.
+ * Invariant  All ranks use the aggregator, or no rank does. It affects the result of a call only by the order of the
+ *            operands. A communicator made from another one uses it only if that one does and has not lost it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <sched.h>
 #include <stdio.h>
@@ -24,27 +24,27 @@
 #include "topo_rows.h"
 
 static const char who[] = "the aggregator of a communicator";
-static const double LIMIT = 5; /* s to connect */
+static const double LIMIT = 5; /* seconds to connect */
 
 enum { NAMES = 2000 };
-typedef struct invitation { /* from the first rank */
+typedef struct invitation { /* sent by the first rank */
   char names[NAMES];        /* TUTTI_AGGREGATOR */
   uint64_t session;
-  bool drawn, open; /* open: anybody can compute the key of the session */
+  bool drawn, open; /* open: anyone can compute the key of the session */
 } invitation;
 
-typedef struct visit_end { /* from each rank */
+typedef struct visit_end { /* sent by each rank */
   int32_t status;
   char why[TT_AGGREGATOR_WHY + 100];
 } visit_end;
 
-/* Who sends to which aggregator, and in which session. */
+/* Which ranks send to which aggregator, and in which session. */
 typedef struct layout {
-  int hosts;     /* in all */
-  int each;      /* ranks of a host; 0: they differ, and all are members of one session */
-  int racks;     /* racks that have their own aggregators; 0: one aggregator serves all hosts */
-  int of_rack;   /* hosts of each */
-  char rack[16]; /* the level's name */
+  int hosts;     /* total number of hosts */
+  int each;      /* ranks per host; 0: it varies, and all ranks are members of one session */
+  int racks;     /* racks with their own aggregators; 0: one aggregator serves all hosts */
+  int of_rack;   /* hosts per rack */
+  char rack[16]; /* name of the level */
 } layout;
 
 static layout layout_of(const tutti_comm *comm) {
@@ -52,7 +52,7 @@ static layout layout_of(const tutti_comm *comm) {
   tt_tree tree;
   layout x = {.each = 1, .hosts = comm->ranks};
   if (!*s->levels || tt_tree_parse(s->levels, &tree)) return x;
-  const int nodes = tree.levels - s->inside; /* levels down to the hosts */
+  const int nodes = tree.levels - s->inside; /* number of levels down to the hosts */
   if (!tree.even) {
     x.each = 0;
     x.hosts = tt_group_within(&tree, -1, 1, nodes - 1);
@@ -67,7 +67,7 @@ static layout layout_of(const tutti_comm *comm) {
   return x;
 }
 
-/* The k-th of some names that commas separate; false: the list ends before it, or it is too long. */
+/* Copies entry k of a comma-separated list of names. Returns false if the list is too short or the name too long. */
 static bool name_at(const char *names, int k, char name[TT_AGGREGATOR_WHERE]) {
   for (; k > 0 && (names = strchr(names, ',')); k--) names++;
   const size_t n = names ? strcspn(names, ",") : TT_AGGREGATOR_WHERE;
@@ -83,8 +83,9 @@ static int count_names(const char *names) {
 
 /* ---- plans ---- */
 
-/* The levels of all ranks, starting with level `from`. Each virtual rank is a separate domain on every level. The level of
- * racks is left out, because each rack contains its aggregator, so that hosts reach it without using the rack's uplink. */
+/* Writes the levels of all ranks, including virtual ones, starting with level `from`. Each virtual rank is a separate
+ * domain on every level. The level of racks is left out: each rack contains its aggregator, so hosts reach it without
+ * using the rack's uplink. */
 static tutti_status levels_with(const char *levels, int from, int helpers, char all[TT_TREE_TEXT]) {
   tt_tree tree;
   size_t at = 0;
@@ -103,7 +104,8 @@ static tutti_status levels_with(const char *levels, int from, int helpers, char 
   return tt_fail(TUTTI_ERR_ARG, "the levels '%.80s' are too many to place an aggregator", levels);
 }
 
-/* The same where hosts have different numbers of ranks: these become the only level within hosts. */
+/* Like levels_with, but for hosts with different numbers of ranks. The ranks of a host become the only level within
+ * hosts. */
 static tutti_status uneven_with(tt_setting *s, int hosts, int helpers) {
   tt_tree tree;
   char list[200];
@@ -125,17 +127,18 @@ static tutti_status uneven_with(tt_setting *s, int hosts, int helpers) {
   return TUTTI_OK;
 }
 
-/* The parts of a vector go over one connection, one right after the other: together they keep a port and a
- * processor as busy as one message does. */
+/* Divides the costs of a message among the parts of a vector. The parts are sent over one connection, one right after
+ * the other, so together they keep a port and a processor as busy as one message does. */
 static void share_message(tt_link *link, int parts) {
   if (link->alpha > 0) link->alpha /= parts;
   if (link->o > 0) link->o /= parts;
   if (link->o_next > 0) link->o_next /= parts;
 }
 
-/* Of SHARES parts those that an aggregator sums, so that its link and those between the hosts are busy
- * equally long (algo/pattern/helper_share.c), its link also until the last part of the vector has gone out again;
- * SHARES or more: it sums all. A plan that the caller names says it, too. */
+/* How many of SHARES parts the aggregator sums. The share is chosen such that the aggregator's link, until the last
+ * part of the vector has been sent back, is busy as long as the links between the hosts
+ * (algo/pattern/helper_share.c). SHARES or more: it sums all parts. A plan that the caller names can also set the
+ * share. */
 enum { SHARES = 32 };
 static int share_of(const tutti_comm *comm, int hosts) {
   double unused;
@@ -150,11 +153,11 @@ static int share_of(const tutti_comm *comm, int hosts) {
   return share < 1.0 / SHARES ? 1 : share > 1 ? SHARES : (int)(share * SHARES);
 }
 
-/* The plan of a way. */
+/* Makes the plan for one way of using the aggregator. */
 static tutti_status plan_of_way(const tutti_comm *comm, const tt_setting *s, const layout *x,
                                 int helpers, int share, const char *beside,
                                 const tt_plan_spec **plan) {
-  const char *spread = x->each > 1 ? ",spread" : ""; /* each rank has its session's part only */
+  const char *spread = x->each > 1 ? ",spread" : ""; /* each rank sends only one part */
   tt_text name = {0};
   if (beside)
     tt_text_add(&name, "aggregate(data=%d,share=%d/%d%s)", comm->ranks, share, SHARES, beside);
@@ -170,8 +173,8 @@ static tutti_status plan_of_way(const tutti_comm *comm, const tt_setting *s, con
   return status;
 }
 
-/* One plan with the aggregator; the fourth argument: NULL, or the fold that sums the rest of the vector. Ranks keep their
- * positions, because virtual ranks follow them. */
+/* Makes one plan that uses the aggregator. If `beside` is not NULL, the ranks sum the remaining part of the vector by
+ * the fold that this suffix selects. Ranks keep their positions, because virtual ranks follow them. */
 static tutti_status plan_for(tutti_comm *comm, int parts, const layout *x, const char *beside,
                              tt_aggregated *a) {
   tt_setting setting = comm->plans->setting;
@@ -189,7 +192,7 @@ static tutti_status plan_for(tutti_comm *comm, int parts, const layout *x, const
     share_message(&setting.profile.level[l].is, parts);
   for (int i = 0; i < setting.profile.hosts && !beside; i++)
     share_message(&setting.profile.host[i].is, parts);
-  setting.host_ranks_per_core *= (double)all / comm->ranks; /* as many cores as before */
+  setting.host_ranks_per_core *= (double)all / comm->ranks; /* the number of cores stays the same */
   if (!x->each) {
     status = uneven_with(&setting, x->hosts, helpers);
   } else if (*setting.levels) {
@@ -220,7 +223,7 @@ void tt_aggregator_drop(tutti_comm *comm) {
   }
   if (!comm->wire || !comm->wire->outside) return;
   tt_comm_list(comm, false);
-  /* Another thread may still drive it. */
+  /* Another thread may still be driving it. */
   while (atomic_load(&comm->busy) & TT_DRIVER)
     sched_yield(); /* order: a lock of one process (check-tsan) */
   tt_wire *out = comm->wire->outside->wire;
@@ -236,7 +239,7 @@ static void invite(invitation *i) {
   i->open = !tt_env("TUTTI_KEY");
 }
 
-/* Each rank derives it from TUTTI_KEY; no rank sends it. */
+/* Derives the session's key. Each rank derives it from TUTTI_KEY; it is never sent. */
 static tutti_status session_key(const invitation *i, char of_session[TT_KEY + 1]) {
   char key[TT_KEY + 1];
   if (!i->open && !tt_env("TUTTI_KEY"))
@@ -247,7 +250,7 @@ static tutti_status session_key(const invitation *i, char of_session[TT_KEY + 1]
   return TUTTI_OK;
 }
 
-/* The wire over a connection that this rank has. */
+/* Makes the wire over this rank's connection. */
 static tutti_status make_wire(tutti_comm *comm, tt_connection to, const char *where,
                               const layout *x) {
   const double beta = comm->plans->setting.profile.net.beta;
@@ -261,7 +264,7 @@ static tutti_status make_wire(tutti_comm *comm, tt_connection to, const char *wh
   return TUTTI_OK;
 }
 
-/* This rank's connection and plans; the communicator keeps them. */
+/* Connects this rank and makes its plans, which the communicator keeps. */
 static tutti_status visit(tutti_comm *comm, const invitation *i, const layout *x) {
   const int *place = comm->plans->place, v = place ? place[comm->rank] : comm->rank;
   const int of_one = x->racks ? x->of_rack : x->each ? x->hosts : comm->ranks;
@@ -291,8 +294,9 @@ static tutti_status visit(tutti_comm *comm, const invitation *i, const layout *x
   return status;
 }
 
-/* Either all ranks succeeded, or all drop the aggregator and the first one reports why. Ranks that have left this function
- * already use the communicator, so it may fail during this call; then the caller's first call reports the failure. */
+/* Checks that all ranks have succeeded. Otherwise all of them drop the aggregator, and the first rank logs the
+ * reason. Ranks that have returned from this function already use the communicator, so it may fail during this call;
+ * the caller's first call then reports the failure. */
 static tutti_status agree(tutti_comm *comm, const invitation *i, const visit_end *mine) {
   visit_end *all = malloc((size_t)comm->ranks * sizeof *all);
   tutti_status status =
@@ -311,7 +315,8 @@ static tutti_status agree(tutti_comm *comm, const invitation *i, const visit_end
   return status;
 }
 
-/* Decides which racks have their own aggregators: all, if as many are named. Returns NULL, or why no aggregator can be used. */
+/* Decides which racks have their own aggregators: all of them, if there are as many names as racks. Returns NULL, or
+ * the reason why no aggregator can be used. */
 static const char *fit_names(const char *names, layout *x) {
   size_t size;
   char *why = tt_thread_text(&size);
@@ -333,7 +338,7 @@ tutti_status tt_aggregator_open(tutti_comm *comm, uint32_t said) {
     return TUTTI_OK;
   if (x.hosts < 2) return TUTTI_OK;
   if (comm->rank == 0) invite(&i);
-  if (tt_broadcast(comm, who, 0, &i, sizeof i)) return TUTTI_OK; /* as below */
+  if (tt_broadcast(comm, who, 0, &i, sizeof i)) return TUTTI_OK; /* the next call reports it */
   if (comm->rank) tt_reach_strip(i.names);
   const char *why = fit_names(i.names, &x);
   if (why) {

@@ -1,9 +1,9 @@
-/* open_device.c - the device whose memory calls may name: the program's own, or that of a library.
+/* open_device.c - the device whose memory may be passed to calls: provided by the program, or by a library.
  *
- * Idea       the first communicator of a process looks for libtutti_cuda.so, and that for the driver. Where either is
- *            missing, calls do not ask where their vectors lie.
- * Cost       without a GPU a few looks for a device file: loading both libraries takes a rank 1.5 ms.
- * Invariant  once there is a device, it stays: calls read it without a lock.
+ * Idea       The first communicator of a process looks for libtutti_cuda.so, which looks for the driver. If either is
+ *            missing, calls do not check where their vectors are located.
+ * Cost       Without a GPU, a few checks for a device file, because loading both libraries takes a rank 1.5 ms.
+ * Invariant  A device that was found or set stays in use, so calls read it without a lock.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <sched.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 
 /* each device, device_sought, communicates: order: set once, before the first communicator */
 
-enum { SEEKING = 1, SOUGHT }; /* of device_sought */
+enum { SEEKING = 1, SOUGHT }; /* states of device_sought */
 typedef int opener_fn(tutti_device *device, char *why, size_t size);
 
 static tutti_status use(const tutti_device *device) {
@@ -43,7 +43,8 @@ tutti_status tutti_device_set(const tutti_device *device) {
   return used;
 }
 
-/* A GPU has one of these: on a server, on a Tegra, under Windows. A driver that the user names needs none. */
+/* True if there is a GPU: its device file exists on a server, on a Tegra or under Windows. A driver that the user
+ * names does not need one. */
 static bool driver_may_be_there(void) {
   static const char *const files[] = {"/dev/nvidiactl", "/dev/nvmap", "/dev/dxg"};
   if (tt_env("TUTTI_CUDA_LIBRARY")) return true;
@@ -52,7 +53,7 @@ static bool driver_may_be_there(void) {
   return false;
 }
 
-/* Asked for by name, a device that cannot be had is worth a warning. */
+/* Looks for the device. Warns if a device that the user has named cannot be used. */
 static void look_for_device(void) {
   const char *wanted = tt_env("TUTTI_DEVICE"), *name = wanted ? wanted : "cuda";
   char why[200] = "";
@@ -68,7 +69,7 @@ static void look_for_device(void) {
            *why ? why : "the library belongs to another version of tutti");
 }
 
-/* A thread that comes while another one looks waits for it. */
+/* A thread that calls this while another one is looking waits for the result. */
 void tt_device_seek(void) {
   int seen = atomic_load_explicit(&tt_process.device_sought, memory_order_acquire);
   if (seen == SOUGHT) return;

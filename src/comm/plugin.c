@@ -1,8 +1,8 @@
-/* plugin.c - finds and opens optional libraries: networks that need no MPI (libtutti_ucx.so, libtutti_tcp.so), and
- * launchers (libtutti_pmix.so); devices are open_device.c's (libtutti_cuda.so).
+/* plugin.c - finds and opens optional libraries: networks that need no MPI (libtutti_ucx.so, libtutti_tcp.so) and
+ * launchers (libtutti_pmix.so). open_device.c does the same for devices (libtutti_cuda.so).
  *
- * Idea       libtutti loads a network (library.c) when ranks are on several nodes: UCX, or TCP if UCX cannot be loaded or
- *            messages must be encrypted (TUTTI_TLS=all).
+ * Idea       libtutti loads a network (library.c) if the ranks are on several nodes: UCX, or TCP if UCX cannot be
+ *            loaded or messages must be encrypted (TUTTI_TLS=all).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +17,8 @@ static bool is_word(const char *net) {
   return n > 0 && n < 32 && strspn(net, "abcdefghijklmnopqrstuvwxyz0123456789_") == n;
 }
 
-/* TUTTI_ERR_UNSUPPORTED: there is no such library. net: as the user names it. */
+/* Loads the library of a network. Returns TUTTI_ERR_UNSUPPORTED if it cannot be loaded. net: the name that the user
+ * has given. */
 static tutti_status load_maker(const char *net, const char *library, const char *function,
                                tutti_net_maker *maker) {
   char why[200];
@@ -35,7 +36,7 @@ static tutti_status load_maker(const char *net, const char *library, const char 
   return TUTTI_OK;
 }
 
-/* "tls" is the network "tcp" with TLS, whatever TUTTI_TLS says. */
+/* Finds the network. "tls" is the network "tcp" with TLS, regardless of TUTTI_TLS. */
 static tutti_status find_maker(const char *net, tutti_net_maker *maker) {
   static const char function[] = "tutti_net_maker_of";
   if (!net) net = tt_env("TUTTI_NET");

@@ -1,30 +1,31 @@
-/* settings.h - what the user and this machine say: figures, the contract, the topology.
+/* settings.h - settings from the user and from this machine: model parameters, the contract, the topology.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_SETTINGS_H
 #define TT_SETTINGS_H
 
 #include "choose.h"
 
-/* This machine's model parameters: from the profile found (settings.c), or built in. Warns about a
- * profile that cannot be used. tt_profile_path returns its path, or why no profile is used. */
+/* Reads this machine's model parameters from its profile (settings.c), or uses the built-in ones. Warns about a
+ * profile that cannot be used. tt_profile_path returns the path of the profile, or the reason why no profile is
+ * used. */
 void tt_profile_here(tt_profile *profile);
-/* Puts the figures of the named network in effect; if the profile has none, warns once and uses the
- * built-in ones. */
+/* Selects the parameters of the named network. If the profile has none for it, warns once and uses the built-in
+ * ones. */
 void tt_profile_over(tt_profile *profile, const char *network);
 const char *tt_profile_path(char *text, size_t size);
-/* word: "same", "any", "run", "element" or "exact"; NULL: same. TUTTI_ERR_ARG: another word, or a contract
- * that does not allow this number of ranks. */
+/* Parses a contract. word: "same", "any", "run", "element" or "exact"; NULL means "same". Returns TUTTI_ERR_ARG for
+ * any other word, and for a contract that does not allow this number of ranks. */
 tutti_status tt_contract_read(const char *word, int ranks, tutti_contract *contract);
 tutti_status tt_contract_check(const char *who, tutti_contract contract, int ranks);
-/* TUTTI_ERR_UNSUPPORTED: the contract forbids such codes. */
+/* Returns TUTTI_ERR_UNSUPPORTED if the contract forbids this compression. */
 tutti_status tt_code_contract(const char *who, const tt_code_wish *wish, tutti_contract contract);
-/* Reads a topology (placement.h): the value itself, or the file it names if it begins with '/' or
- * '.', or has no ':'. The caller frees *text. name: what messages call it, up to 170 characters.
- * TUTTI_ERR_ARG: it cannot be read. */
+/* Reads a topology (placement.h): the value itself, or a file if the value begins with '/' or '.' or contains no ':'.
+ * The caller frees *text. name: its name in messages, up to 170 characters. Returns TUTTI_ERR_ARG if it cannot be
+ * read. */
 tutti_status tt_topology_read(const char *value, char **text, char *name, size_t size);
 
-/* How long ranks wait for each other at the start, and for joiners, in s: TUTTI_CONNECT_TIMEOUT, or
- * `otherwise`. */
+/* Returns how long ranks wait for each other at the start, and for joiners, in seconds: TUTTI_CONNECT_TIMEOUT, or
+ * `otherwise` if that is not set. */
 double tt_connect_timeout(double otherwise);
 
 #endif

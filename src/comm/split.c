@@ -1,15 +1,17 @@
-/* split.c - a communicator of some ranks of another one: split, duplicated, made by its members alone, or by survivors.
+/* split.c - a communicator of some ranks of another one: split, duplicated, made by its members alone, or made by
+ * survivors.
  *
- * Idea       Its heap and placements are those of the old one. The ranks exchange bids, from which follow who is a member
- *            and the number of the new network. The members make that network, and control blocks in shared memory, and
- *            exchange their parts. A rank that fails tells all others. If another thread takes the network's number
- *            first, the ranks start again. The three kinds differ in who exchanges: all ranks of the old communicator
- *            (split); the members, by the caller's all-gather, which disturbs neither other ranks nor calls in flight
- *            (among); survivors, which have agreed on members and network already, over the new network.
- * Cost       two exchanges; two more each time another thread has taken the network's number first.
- * Invariant  Every rank goes through the same exchanges, whatever fails in between, so all return the same result. If a
- *            rank dies, another rank may miss messages although its own were received. The memory that it made stays
- *            valid as long as the others use it.
+ * Idea       The new communicator uses the heap and placements of the old one. The ranks exchange bids, which
+ *            determine the members and the number of the new network. The members create that network, and control
+ *            blocks in shared memory, and exchange their parts. A rank that fails notifies all others. If another
+ *            thread takes the network's number first, the ranks start again. There are three variants, which differ
+ *            in who exchanges: all ranks of the old communicator (split); only the members, by the caller's
+ *            all-gather, which disturbs neither other ranks nor calls in flight (among); or survivors, which have
+ *            already agreed on members and network, over the new network.
+ * Cost       Two exchanges, and two more each time another thread has taken the network's number first.
+ * Invariant  Every rank takes part in the same exchanges, no matter what fails in between, so all return the same
+ *            result. If a rank dies, another rank may miss messages although its own were received. The memory that
+ *            it has made stays valid as long as the others use it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -21,33 +23,33 @@
 
 typedef struct bid {
   int64_t color, key;
-  uint64_t fresh; /* a candidate number for a network */
-  uint64_t id;    /* of members alone: the first one's is that of the network */
+  uint64_t fresh; /* candidate for the number of the network */
+  uint64_t id;    /* for members alone: the first one is used as number of the network */
 } bid;
 
 typedef struct part {
-  uint64_t ctrl;          /* control block; 0: none is needed */
-  uint32_t wisdom, taken; /* tt_wisdom_announce; the number of its network was taken */
-  uint64_t no_aggregator; /* as of tutti_comm */
+  uint64_t ctrl;          /* the control block; 0: not needed */
+  uint32_t wisdom, taken; /* tt_wisdom_announce; whether the network's number was taken */
+  uint64_t no_aggregator; /* as in tutti_comm */
 } part;
-static const uint64_t FAILED = UINT64_MAX; /* instead of a control block */
+static const uint64_t FAILED = UINT64_MAX; /* used instead of a control block */
 
-typedef struct member { /* of my color, by its rank in the new communicator */
+typedef struct member { /* one per rank of this color, by rank in the new communicator */
   int64_t key;
   int old;
 } member;
 
-typedef struct parting {  /* one call, as seen by one rank */
-  tutti_comm *old, *comm; /* comm NULL: this rank is in none, or failed */
+typedef struct parting {  /* one call, from the point of view of one rank */
+  tutti_comm *old, *comm; /* comm NULL: this rank is not a member, or failed */
   const char *who;
-  tutti_comm *over; /* exchanges: its ranks, or, if it is NULL, the members by `gather` */
+  tutti_comm *over; /* the communicator that exchanges; NULL: the members exchange by `gather` */
   tutti_gather_fn *gather;
   void *ctx;
   const tutti_net *given;              /* the caller's network; NULL: none, or taken over already */
-  bool splits;                         /* the old one's network makes another one */
-  int color, key, mine, n, exchanging; /* exchanging: ranks that exchange */
-  int *list;                           /* the old ranks of the members */
-  bid *bids;                           /* of the ranks that exchange */
+  bool splits;                         /* create the network from that of the old communicator */
+  int color, key, mine, n, exchanging; /* exchanging: number of ranks that exchange */
+  int *list;                           /* ranks of the members in the old communicator */
+  bid *bids;                           /* one per rank that exchanges */
   part *parts;
   tt_wire *net;
 } parting;
@@ -59,7 +61,7 @@ static tutti_status exchange(const parting *p, const void *mine, size_t bytes, v
              : TUTTI_OK;
 }
 
-/* The number, among the ranks that exchange, of a member. */
+/* Returns the index of member i among the ranks that exchange. */
 static int exchanges_as(const parting *p, int i) {
   return p->over == p->old ? p->list[i] : i;
 }
@@ -83,7 +85,7 @@ static int by_key(const void *a, const void *b) {
   return (x->old > y->old) - (x->old < y->old);
 }
 
-/* Finds the ranks of my color, in order, and this rank's place among them. */
+/* Finds the ranks of this rank's color, in order, and this rank's index among them. */
 static tutti_status choose_members(parting *p) {
   const tutti_comm *old = p->old;
   member *members = malloc((size_t)old->ranks * sizeof *members);
@@ -110,9 +112,9 @@ static tutti_status exchange_bids(parting *p) {
   return status || !p->over ? status : choose_members(p);
 }
 
-/* ---- what members make ---- */
+/* ---- parts of the new communicator ---- */
 
-/* Makes the network of a color, as a wire; all ranks that exchange take part. */
+/* Creates the network of a color, as a wire. All ranks that exchange take part. */
 static tutti_status begin_net(parting *p, bool *taken) {
   tutti_net made;
   tt_split s = {
@@ -141,7 +143,7 @@ static bool is_first_on_node(const tutti_comm *comm) {
   return true;
 }
 
-/* *ctrl is 0 if the rank shares no memory, and has a network. */
+/* Creates this rank's control block. *ctrl is 0 if the rank shares no memory and has a network. */
 static tutti_status make_ctrl(const tutti_comm *comm, bool has_net, uint64_t *ctrl) {
   const int n = tt_comm_near(comm, NULL);
   *ctrl = 0;
@@ -150,8 +152,8 @@ static tutti_status make_ctrl(const tutti_comm *comm, bool has_net, uint64_t *ct
   return *ctrl ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "no shared memory for a communicator");
 }
 
-/* Makes this rank's control block, unless its status is an error, and exchanges the parts. *again: some rank's network was
- * taken, so all start again. */
+/* Creates this rank's control block, unless its status is an error, and exchanges the parts. *again: the network's
+ * number was taken on some rank, so all start again. */
 static tutti_status exchange_parts(parting *p, tutti_status status, bool *again) {
   tutti_comm *comm = p->comm;
   part mine = {.wisdom = comm && comm->rank == 0 ? tt_wisdom_announce() : 0,
@@ -171,7 +173,7 @@ static tutti_status exchange_parts(parting *p, tutti_status status, bool *again)
       status = tt_fail(TUTTI_ERR_MEMORY, "rank %d could not make its part of a communicator",
                        exchanges_as(p, i));
   }
-  if (ctrl && gathered) /* others may have received all of it */
+  if (ctrl && gathered) /* others may have received this part */
     tt_shm_ctrl_abandon(comm->heap, ctrl, gathered, tutti_error());
   else if (ctrl && (status || *again))
     tt_shm_ctrl_free(comm->heap, ctrl);
@@ -231,7 +233,7 @@ static tutti_status part_with(parting *p, tutti_comm **out) {
   return status;
 }
 
-/* ---- of all ranks ---- */
+/* ---- by all ranks ---- */
 
 tutti_status tutti_comm_split(tutti_comm *comm, int color, int key, tutti_comm **out) {
   static const char me[] = "tutti_comm_split";
@@ -258,11 +260,11 @@ tutti_status tutti_comm_dup(tutti_comm *comm, tutti_comm **out) {
                                            comm->helpers);
 }
 
-/* ---- of members alone ---- */
+/* ---- by the members alone ---- */
 
 static const char among[] = "tutti_comm_among";
 
-/* Do all of them share memory? */
+/* True if all of these ranks share memory. */
 static bool are_near(const tutti_comm *old, const int *ranks, int n) {
   const tt_rank_info *w = old->info, *first = &w[ranks[0]];
   for (int i = 0; i < n; i++)
@@ -270,7 +272,7 @@ static bool are_near(const tutti_comm *old, const int *ranks, int n) {
   return true;
 }
 
-/* *mine: this rank's place in the list. */
+/* Checks the list of ranks. *mine: index of this rank in the list. */
 static tutti_status check_list(const tutti_comm *old, const int *ranks, int n, int *mine) {
   *mine = -1;
   for (int i = 0; i < n; i++) {
@@ -312,7 +314,7 @@ tutti_status tutti_comm_among(tutti_comm *old, const int *ranks, int n, tutti_ga
   return status;
 }
 
-/* ---- of survivors ---- */
+/* ---- by survivors ---- */
 
 tutti_status tt_comm_of_survivors(tutti_comm *old, const char *who, int *list, int n, int mine,
                                   const tutti_net *net, int helpers, tutti_comm **out) {

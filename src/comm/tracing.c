@@ -1,14 +1,14 @@
-/* tracing.c - which communicators are traced, and under which names; the program's marks.
+/* tracing.c - which communicators are traced, and under which names; marks of the program.
  *
- * Idea       the first communicator of a process claims the file. Communicators split from it
- *            inherit the rank's identity, and mix in a number that is the same on all their ranks.
- *            A tape is written to the file when its communicator is freed, or the process ends.
- * Clocks     ranks of one machine read the same clock. The others ask the first rank for its
- *            time, in some rounds each, one rank after the other. The quickest round counts; half
- *            of it bounds the error of the difference.
- * Cost       ROUNDS round trips per rank on another machine, when a communicator over a
- *            network is made and a trace is asked for.
- * Invariant  no rank waits for another because of a trace, except to compare these clocks.
+ * Idea       The first communicator of a process claims the file. Communicators split from it inherit the rank's
+ *            identity, combined with a number that is the same on all their ranks. A tape is written to the file when
+ *            its communicator is freed, or when the process ends.
+ * Clocks     Ranks of one machine read the same clock. All other ranks request the first rank's time, one rank after
+ *            the other, several times each. The fastest round trip counts. The error of the difference is at most
+ *            half of its duration.
+ * Cost       ROUNDS round trips for each rank on another machine, when a communicator over a network is created and a
+ *            trace was requested.
+ * Invariant  No rank waits for another because of a trace, except to compare these clocks.
  * Source     Cristian, Distributed Computing 3, 1989 (clocks).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "tracing.h"
@@ -25,7 +25,7 @@
 
 #include "comm.h"
 
-/* Does the processor's counter run at a constant rate? */
+/* True if the processor's counter runs at a constant rate. */
 /* each lanes, forked: order: a separate number, a flag */
 
 static bool has_counter(void) {
@@ -39,7 +39,7 @@ static bool has_counter(void) {
 
 /* ---- tapes ---- */
 
-/* touch: touch the pages now, because that would take time later. */
+/* touch: touch the pages now, so that this takes no time later. */
 static bool make_tape(tt_tape *tape, uint32_t capacity, bool touch) {
   void *events = mmap(NULL, capacity * sizeof *tape->events, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | (touch ? MAP_POPULATE : MAP_NORESERVE), -1, 0);
@@ -69,11 +69,11 @@ static tt_trace *new_trace(const tutti_comm *comm) {
   t->clock.tick0 = tt_trace_now(t);
   t->clock.ns0 = tt_trace_ns();
   strcpy(t->names[t->nnames++], "mark");
-  t->ncalls++; /* none */
+  t->ncalls++; /* call 0 means none */
   return t;
 }
 
-/* Starts a trace with this identity, completed by the communicator's ranks. */
+/* Starts a trace with this identity, and adds the communicator's rank and size. */
 static void begin_trace(tutti_comm *comm, tt_trace_id id, int64_t offset, int64_t error) {
   tt_trace *t = comm->trace = new_trace(comm);
   if (!t) return;
@@ -89,9 +89,9 @@ static void begin_trace(tutti_comm *comm, tt_trace_id id, int64_t offset, int64_
   pthread_mutex_unlock(&tt_process.trace.lock);
 }
 
-/* ---- what is traced ---- */
+/* ---- identities ---- */
 
-/* This rank in the job, which may have more ranks than the communicator. */
+/* Returns the number of this rank in the job, which may have more ranks than the communicator. */
 static int world_rank_of(const tutti_comm *comm) {
   static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};
   for (size_t i = 0; comm->net && i < sizeof names / sizeof *names; i++) {
@@ -101,7 +101,7 @@ static int world_rank_of(const tutti_comm *comm) {
   return comm->rank;
 }
 
-/* Keeps the path in the process, as an absolute one, since the program may change directory. */
+/* Stores the path in the process. It is made absolute, because the program may change its directory. */
 static bool keep_path(const char *path) {
   char folder[PATH_MAX] = "";
   if (path[0] != '/' && !getcwd(folder, sizeof folder)) return false;
@@ -160,7 +160,7 @@ void tt_trace_heir(tutti_comm *comm, const tutti_comm *old, uint64_t job, uint64
 
 enum { ROUNDS = 16 };
 
-typedef struct clock_sample { /* of a rank */
+typedef struct clock_sample { /* sent by each rank */
   uint64_t job;
   uint8_t far;
 } clock_sample;
@@ -251,8 +251,8 @@ void tt_trace_close(tutti_comm *comm) {
   free_trace(t);
 }
 
-/* Writes the tapes of communicators that were not freed. The tapes stay, because another thread may
- * be writing to them. */
+/* Writes the tapes of communicators that were not freed. Their memory is not freed, because another thread may be
+ * writing to it. */
 void tt_trace_end(void) {
   for (;;) {
     pthread_mutex_lock(&tt_process.trace.lock);
@@ -264,7 +264,7 @@ void tt_trace_end(void) {
   }
 }
 
-/* Runs if the process ends without tutti_finalize, or the library is unloaded. */
+/* Runs if the process ends without tutti_finalize, or if the library is unloaded. */
 static void __attribute__((destructor)) at_end(void) {
   if (!tt_process.trace.list || atomic_load(&tt_process.forked)) return;
   tt_trace_end();

@@ -1,27 +1,28 @@
-/* tracing.h - the trace of a communicator, from its creation to the file.
+/* tracing.h - the trace of a communicator, from its creation until it is written to the file.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_TRACING_H
 #define TT_TRACING_H
 
 #include "comm_view.h"
 
-/* ---- tapes (tracing.c): none if TUTTI_TRACE is not set, or memory is lacking ---- */
+/* ---- tapes (tracing.c); not used if TUTTI_TRACE is not set or memory is short ---- */
 
-/* Starts the trace of a communicator that has no parent. `job` and `path` are the same on all
- * ranks; path NULL: TUTTI_TRACE's. */
+/* Starts the trace of a communicator that has no parent. `job` and `path` are the same on all ranks. If path is NULL,
+ * uses that of TUTTI_TRACE. */
 void tt_trace_root(tutti_comm *comm, const char *path, uint64_t job, int64_t offset, int64_t error);
-/* Starts the trace of one split from `old`, named by two numbers that its ranks have in common. */
+/* Starts the trace of a communicator split from `old`. Its name is derived from `at` and `color`, which are the same
+ * on all its ranks. */
 void tt_trace_child(tutti_comm *comm, const tutti_comm *old, uint64_t at, int color);
-/* Starts the trace of a successor of `old`, or of one that this process joins (old NULL), with the
- * numbers of tt_trace_names, on which the ranks agreed; same: the same ranks, in the same order. */
+/* Starts the trace of a successor of `old`, or of a communicator that this process joins (old is NULL), with the
+ * numbers from tt_trace_names, on which the ranks have agreed. same: it has the same ranks in the same order. */
 void tt_trace_names(const tutti_comm *old, uint64_t at, int color, uint64_t *job, uint64_t *id);
 void tt_trace_heir(tutti_comm *comm, const tutti_comm *old, uint64_t job, uint64_t id, bool same);
-/* Writes the events of one communicator to the file, or those of all. */
+/* tt_trace_close writes the events of one communicator to the file, tt_trace_end those of all. */
 void tt_trace_close(tutti_comm *comm);
 void tt_trace_end(void);
 
-/* Rank 0's `path` decides for all ranks, NULL: no trace. Measures how the clocks of
- * other machines differ from rank 0's. near: this rank is on rank 0's machine. */
+/* Starts a trace, unless `path` is NULL or empty; it is rank 0's, and the same on all ranks. Measures the differences
+ * between the clocks of rank 0 and of other machines. near: this rank is on rank 0's machine. */
 tutti_status tt_trace_join(tutti_comm *comm, const char *path, bool near);
 
 #endif

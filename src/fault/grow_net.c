@@ -1,13 +1,14 @@
 /* grow_net.c - tutti_comm_grow between hosts: the survivors of a communicator and joiners create a new one.
  *
- * Idea       Growing repeats the bootstrap (create.c) with other rounds. The survivors send their rows to the first of them,
- *            the leader, over the communicator that shrinking has made. The joiners send theirs through the waiting room of
- *            the job's launcher (room.h). The leader distributes the table of all. The failure of a rank is detected as in
- *            any call, and that of a joiner by the room.
- * Cost       Per round a gather to the leader, over connections that their agreement has made, two broadcasts, and one
- *            message from the leader to the room and back.
- * Invariant  No rank waits for a process that has ended. Ranks may see different results of an attempt: shrink.c lets them
- *            agree whether all have the communicator, a rank was lost and they try again, or it cannot be done.
+ * Idea       Growing repeats the bootstrap (create.c) with other rounds. The survivors send their rows to the first
+ *            of them, the leader, over the communicator that shrinking has made. The joiners send theirs through the
+ *            waiting room of the job's launcher (room.h). The leader distributes the table of all rows. The failure
+ *            of a survivor is detected as in any call; the failure of a joiner is detected by the room.
+ * Cost       For each round: a gather to the leader over connections that the agreement has made, two broadcasts, and
+ *            one message from the leader to the room and back.
+ * Invariant  No rank waits for a process that has ended. Ranks may see different results of an attempt; shrink.c lets
+ *            them agree on one of three outcomes: all have the communicator, a rank was lost and they try again, or
+ *            growing has failed.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "grow_net.h"
 
@@ -21,24 +22,24 @@
 #include "long_wait.h"
 #include "room.h"
 
-enum { WHY = 300, ROOM_S = 10 /* to reach the room */ };
-static const double LOOK_S = 0.1; /* seconds between two reports of the leader that it still waits */
+enum { WHY = 300, ROOM_S = 10 /* seconds to reach the room */ };
+static const double LOOK_S = 0.1; /* interval between reports of a waiting leader, in seconds */
 
 struct tt_growth {
   tutti_comm *rest;
-  const char *name; /* the public function */
+  const char *name; /* of the public function */
   int least;
-  tt_meet_line line; /* the leader's, to the waiting room */
+  tt_meet_line line; /* the leader's connection to the waiting room */
   tt_invitation invitation;
-  bool last; /* the last round carries only its status */
-  bool told; /* the last failure is known to all */
+  bool last; /* this is the last round, which carries only its status */
+  bool told; /* the last failure was reported to all ranks */
 };
 
-/* The message of the leader to the others. */
+/* A message from the leader to the other survivors. */
 typedef struct word {
-  int32_t status; /* not TUTTI_OK: `why` */
+  int32_t status; /* if not TUTTI_OK, `why` is the reason */
   int32_t joiners, waits;
-  uint32_t bytes; /* that follow */
+  uint32_t bytes; /* size of the table that follows */
   char why[WHY];
 } word;
 
@@ -65,7 +66,7 @@ static tutti_status ask_room(tt_growth *w, double limit) {
   return status ? status : tt_room_send(&w->line, TT_CLAIM, &claim, sizeof claim, NULL, 0);
 }
 
-/* One poll for the answer; x: the message for the others. */
+/* Polls once for the room's answer. *x is set to the message for the other survivors. */
 static void hear_room(tt_growth *w, double limit, word *x) {
   char *body;
   size_t n;
@@ -89,7 +90,7 @@ static void hear_room(tt_growth *w, double limit, word *x) {
   x->joiners = x->status ? 0 : is.claimed;
 }
 
-/* Finds the number of joiners, on all ranks. No room is needed to grow by 0. */
+/* Determines the number of joiners, on all ranks. Growing by 0 ranks needs no room. */
 static tutti_status claim_joiners(tt_growth *w, int *joiners) {
   const double limit = tt_connect_timeout(120);
   tt_long_wait wait = tt_long_wait_begin(w->name);
@@ -113,13 +114,13 @@ static tutti_status claim_joiners(tt_growth *w, int *joiners) {
 
 /* ---- a round ---- */
 
-enum { SLOT = 4096 /* bytes of a row that a survivor sends to the leader */ };
+enum { SLOT = 4096 /* size of the row that a survivor sends to the leader, in bytes */ };
 
-typedef struct rows { /* of all ranks of the new communicator, on the leader */
+typedef struct rows { /* on the leader: the rows of all ranks of the new communicator */
   const tt_row **row;
   tt_row *own;
-  char *slots;  /* of the survivors */
-  char *guests; /* the joiners' rows */
+  char *slots;  /* rows of the survivors */
+  char *guests; /* rows of the joiners */
 } rows;
 
 static void free_rows(rows *x) {
@@ -129,12 +130,12 @@ static void free_rows(rows *x) {
   free(x->guests);
 }
 
-/* The new rank of a survivor. */
+/* Returns the new rank of survivor r. */
 static int rank_after(const tt_growth *w, int r) {
   return r < w->invitation.first ? r : r + w->invitation.joiners;
 }
 
-/* All survivors send a row, or an error, to the leader, whose own row may have any length. */
+/* Every survivor sends a row or an error to the leader. The leader's own row may have any length. */
 static tutti_status bring_to_leader(tt_growth *w, tutti_status failed, const void *mine,
                                     size_t bytes, rows *x) {
   char slot[SLOT] = "";
@@ -148,7 +149,7 @@ static tutti_status bring_to_leader(tt_growth *w, tutti_status failed, const voi
   return tt_gather_first(w->rest, w->name, slot, x->slots, SLOT);
 }
 
-/* On the leader: finds the rows of the survivors. */
+/* Called by the leader: finds the rows of the survivors. */
 static tutti_status read_slots(const tt_growth *w, rows *x) {
   for (int r = 0; r < w->rest->ranks; r++) {
     const tt_row *its = r ? (const tt_row *)(const void *)(x->slots + (size_t)r * SLOT) : x->own;
@@ -160,7 +161,8 @@ static tutti_status read_slots(const tt_growth *w, rows *x) {
   return TUTTI_OK;
 }
 
-/* On the leader: finds the rows of the joiners, each the text of a row, in the data that the room has sent. */
+/* Called by the leader: finds the rows of the joiners in the data that the room has sent. Each is the text of a
+ * row. */
 static tutti_status read_guests(tt_growth *w, size_t n, rows *x) {
   const tt_invitation *i = &w->invitation;
   const char *at = x->guests, *end = at + n;
@@ -186,8 +188,8 @@ static tutti_status hear_guests(tt_growth *w, size_t *n, char **body) {
   return tt_meet_foreign(&w->line);
 }
 
-/* On the leader: a survivor failed. If the cause is the death of a joiner (UCX then reports that it cannot reach it), the
- * room reports the death shortly afterwards, and the ranks try again. */
+/* Called by the leader when a survivor has failed. If the cause is the death of a joiner (UCX then reports that it
+ * cannot reach the joiner), the room reports the death shortly afterwards, and the ranks try again. */
 static tutti_status blame_joiner(tt_growth *w, tutti_status failed) {
   char why[WHY], *body;
   size_t n;
@@ -198,7 +200,7 @@ static tutti_status blame_joiner(tt_growth *w, tutti_status failed) {
   return status ? status : tt_fail(failed, "%s", why);
 }
 
-/* On the leader: makes the table of all rows, and hands it to the joiners. */
+/* Called by the leader: builds the table of all rows, and sends it to the joiners. */
 static tutti_status make_table(tt_growth *w, rows *x, tt_table *all) {
   size_t n = 0;
   tutti_status status = read_slots(w, x);
@@ -210,7 +212,7 @@ static tutti_status make_table(tt_growth *w, rows *x, tt_table *all) {
   return status ? status : tt_room_send(&w->line, TT_HAND, all->base, all->bytes, NULL, 0);
 }
 
-/* The leader says how it went, and hands the table to the survivors. */
+/* The leader broadcasts its status, and then the table, to the survivors. */
 static tutti_status hand_out(tt_growth *w, tutti_status made, tt_table *all) {
   word said = {.bytes = (uint32_t)all->bytes};
   if (made) set_why(&said, made);
@@ -243,13 +245,13 @@ static tutti_status gather_with_guests(tt_meeting *m, tutti_status failed, const
   }
   free_rows(&x);
   if (status) tt_table_drop(all);
-  if (status && !w->told) tt_comm_spoil(w->rest, status); /* the others do not wait for this rank */
+  if (status && !w->told) tt_comm_spoil(w->rest, status); /* lets the others stop waiting */
   return status;
 }
 
 /* ---- an attempt ---- */
 
-/* The leader sends the invitation, and the text of what restricts plans. */
+/* The leader sends the invitation, followed by the text of the restrictions on plans. */
 static tutti_status invite(tt_growth *w) {
   tt_text text = {.at = NULL};
   tt_override_print(&text, &w->rest->settings.override);
@@ -276,7 +278,7 @@ static tutti_status create_with_guests(tt_growth *w, int joiners, tutti_comm **o
       .ranks = i->ranks,
       .limit = i->limit,
       .light =
-          true, /* so that no rank waits in the new communicator for one that has given it up */
+          true, /* so that no rank of the new communicator waits for a rank that has abandoned it */
       .wide = true,
       .gather = gather_with_guests,
       .self = w};

@@ -1,24 +1,27 @@
-/* grow_net.h - joiners between hosts, as the ranks see it that take them in (grow_net.c).
+/* grow_net.h - joiners between hosts, from the point of view of the ranks that admit them (grow_net.c).
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_GROW_NET_H
 #define TT_GROW_NET_H
 
 #include "guests.h"
 
-/* How it went on a rank; the ranks agree on the smallest. */
+/* Outcome of an attempt on one rank. The ranks agree on the smallest. */
 typedef enum tt_grown { TT_GROW_FAILS, TT_GROW_AGAIN, TT_GROW_DONE } tt_grown;
 
-/* Sets the error that says why so few joiners have come, within `limit` s (shrink.c). */
+/* Sets the error that explains why too few joiners arrived within `limit` seconds (shrink.c). */
 tutti_status tt_too_few_joiners(int least, int there, int possible, int total, double limit);
 
 typedef struct tt_growth tt_growth;
 
-/* Survivors and joiners create a communicator. rest: of the survivors, who all call this; least: joiners to wait for. Returns the
- * outcome on this rank, and *out, which the caller destroys if the ranks agree on another outcome: rest itself if no joiner
- * waits. TT_GROW_FAILS: tutti_error says why; *status. TT_GROW_AGAIN: somebody was lost. NULL: out of memory. */
+/* Survivors and joiners create a communicator. rest: the survivors' communicator, all of whose ranks call this;
+ * least: number of joiners to wait for. tt_grow_begin returns NULL if out of memory. tt_grow_try returns the outcome
+ * on this rank and sets *out, which is `rest` itself if no joiner is waiting; the caller destroys it if the ranks
+ * agree on another outcome. After TT_GROW_FAILS, *status and tutti_error describe the failure. TT_GROW_AGAIN means
+ * that a rank was lost. */
 tt_growth *tt_grow_begin(tutti_comm *rest, int least, const char *name);
 tt_grown tt_grow_try(tt_growth *w, tutti_comm **out, tutti_status *status);
-/* The ranks have agreed: the leader admits the joiners, or lets them wait again. Frees it. */
+/* Ends the attempt after the ranks have agreed on its outcome: the leader admits the joiners or sends them back to
+ * the queue. Frees w. */
 void tt_grow_end(tt_growth *w, bool admits);
 
 #endif

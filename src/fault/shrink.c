@@ -1,19 +1,17 @@
 /* shrink.c - tutti_comm_shrink and tutti_comm_grow: survivors continue, and joiners may be added.
  *
- * Idea       in shared memory each rank brings a control block and announces itself. The first
- *            survivor writes down the members and their control blocks, and decides (shm_agree.c).
- *            A decision holds whichever rank dies then: even its author may be lost to the new
- *            communicator like any peer. All survivors invite the joiners.
- * Network    the survivors agree on their list (net_agree.c), and form a network. Over it they
- *            exchange their parts in shared memory, as in split.c. To grow, they then create a
- *            communicator with the joiners (grow_net.c), and agree whether all have it. If a rank was
- *            lost before that, they start again.
- * Invariant  in shared memory, after the decision no rank waits for another. A rank that still
- *            fails, for lack of memory, reports it in the control blocks, so that the others do not
- *            wait for it. Over a network, once agreed, all survivors have the communicator. If
- *            another rank dies during the exchange, the new communicator has failed: on some ranks
- *            immediately, on others when they learn of the death. But it is complete enough to be
- *            shrunk in turn.
+ * Idea       In shared memory, each rank contributes a control block and announces itself. The first survivor lists
+ *            the members and their control blocks, and decides (shm_agree.c). The decision stays valid no matter
+ *            which rank fails afterwards: even its author may be lost to the new communicator like any peer. All
+ *            survivors invite the joiners.
+ * Network    The survivors agree on their list (net_agree.c), and form a network. Over it they exchange their parts
+ *            in shared memory, as in split.c. To grow, they then create a communicator with the joiners (grow_net.c),
+ *            and agree whether all ranks have it. If a rank was lost before that, they start again.
+ * Invariant  In shared memory, no rank waits for another after the decision. A rank that fails later for lack of
+ *            memory reports this in the control blocks, so that the others do not wait for it. Over a network, once
+ *            the survivors have agreed, they all have the communicator. If another rank fails during the exchange,
+ *            the new communicator has failed: on some ranks immediately, on others when they detect the failure. It
+ *            is nevertheless complete enough to be shrunk.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,30 +28,30 @@ static const uint64_t NO_CTRL = UINT64_MAX;
 
 enum { NO_JOINERS = -1, LOOK_EVERY = 16, LATER_S = 1, LAST_LIMITS = 4, LAST_S = 10 };
 
-typedef struct gathering { /* one call, as seen by one rank */
+typedef struct gathering { /* one call, from the point of view of one rank */
   tutti_comm *comm;
   tt_wire *wire;
-  const char *name; /* the public function */
-  int least;        /* joiners to wait for; or NO_JOINERS */
+  const char *name; /* of the public function */
+  int least;        /* joiners to wait for, or NO_JOINERS */
   uint32_t round;
   double since; /* time of the call */
-  double asked; /* about an interrupt */
+  double asked; /* time of the last check for an interrupt */
   tt_long_wait wait;
-  /* in shared memory */
-  const tt_shm_agree_ops *agree; /* of the wire */
+  /* used in shared memory: */
+  const tt_shm_agree_ops *agree; /* the operations of the wire */
   tt_segment *segment;
   uint64_t home;         /* the communicator for which joiners are claimed */
   tt_proposal *proposal; /* written by this rank */
-  double complete;       /* time when all had arrived; 0: not yet */
-  double limit;          /* s to wait for joiners */
-  bool claims;           /* joiners were claimed here */
+  double complete;       /* time when all ranks had arrived; 0: not yet */
+  double limit;          /* time to wait for joiners, in seconds */
+  bool claims;           /* this rank has claimed joiners */
   tt_decision decision;
-  /* over a network */
+  /* used over a network: */
   const tt_net_agree_ops *net;
   const tt_net_decision *agreed;
 } gathering;
 
-/* ---- while ranks wait, and if they give up ---- */
+/* ---- while ranks wait, and when they give up ---- */
 
 static void quit(gathering *g, int awaited) {
   if (g->net)
@@ -62,8 +60,8 @@ static void quit(gathering *g, int awaited) {
     g->agree->quit(g->wire, g->round, awaited);
 }
 
-/* `peer` is alive and has not called, or joiners have not come: warns once, and gives up `later` s
- * after the time limit. */
+/* `peer` is alive but has not called yet, or joiners have not arrived. Warns once; gives up `later` seconds after the
+ * time limit. */
 static void warn_or_quit(gathering *g, int peer, bool for_joiners, double later) {
   const tutti_comm *comm = g->comm;
   const double waited = tt_seconds() - g->since, limit = tt_comm_timeout(comm);
@@ -75,7 +73,7 @@ static void warn_or_quit(gathering *g, int peer, bool for_joiners, double later)
     tt_long_wait_for(&g->wait, "rank %d (pid %ld)", peer, comm->wire->peer->pid(comm->wire, peer));
 }
 
-/* The wait has ended without a result. by == awaited: that rank was interrupted. */
+/* Returns the error for a wait that has ended without a result. If by == awaited, rank `by` was interrupted. */
 static tutti_status gave_up(const gathering *g, tutti_status status, int by, int awaited) {
   const tutti_comm *comm = g->comm;
   if (by == awaited)
@@ -103,8 +101,8 @@ static void record_refusal(tt_proposal *t, tutti_status status, const char *word
   snprintf(t->why, sizeof t->why, "%s", words);
 }
 
-/* The smallest number that a rank asks for: a rank that calls tutti_comm_shrink has seen a death
- * that others may not have seen yet. All ranks have arrived. */
+/* Returns the smallest number of joiners that any live rank requests. All ranks have arrived. A rank that calls
+ * tutti_comm_shrink has seen a failure that others may not have detected yet. */
 static int asked_by_all(const gathering *g) {
   const tutti_comm *comm = g->comm;
   int least = g->least;
@@ -115,17 +113,17 @@ static int asked_by_all(const gathering *g) {
   return least;
 }
 
-/* Inserts joiners before the surviving helpers, which stay last; returns their number. */
+/* Inserts joiners in front of the surviving helpers, which stay last. Returns the number of joiners. */
 static int add_joiners(gathering *g, tt_proposal *t) {
   const tutti_comm *comm = g->comm;
   const int most = g->segment->ranks - g->segment->founders, before = t->ranks;
   int helpers = 0;
-  for (int i = 0; i < before; i++) /* counts the old helpers */
+  for (int i = 0; i < before; i++) /* count the surviving helpers */
     for (int r = comm->ranks - comm->helpers; r < comm->ranks; r++)
       helpers += comm->info[r].index == t->member[i].index;
   const int n = tt_joiners_claim(g->segment, g->home, t->member + before, most);
   g->claims = true;
-  for (int k = 0; k < n && helpers; k++) { /* inserts them one by one in front of the helpers */
+  for (int k = 0; k < n && helpers; k++) { /* insert the joiners one by one */
     const tt_member member = t->member[before + k];
     memmove(&t->member[before + k - helpers + 1], &t->member[before + k - helpers],
             (size_t)helpers * sizeof member);
@@ -146,7 +144,7 @@ tutti_status tt_too_few_joiners(int least, int there, int possible, int total, d
                  there, least, limit);
 }
 
-/* Records why so few joiners have come, when the wait for more has ended. */
+/* Records why too few joiners have arrived. Called when the wait for more has ended. */
 static void say_missing(const gathering *g, tt_proposal *t, int least, int there) {
   const int possible = tt_joiners_possible(g->segment);
   const int free_heaps = g->segment->ranks - g->segment->founders;
@@ -161,10 +159,10 @@ static void say_missing(const gathering *g, tt_proposal *t, int least, int there
                                        "tutti run --respawn");
 }
 
-/* Called when all survivors have arrived, on the first of them. */
+/* Called on the first survivor once all survivors have arrived: makes a proposal and decides. */
 static void decide_members(gathering *g, int least) {
   const int more = g->segment->ranks - g->segment->founders;
-  drop_proposal(g); /* of an earlier list, which no rank has seen */
+  drop_proposal(g); /* an earlier proposal, which no rank has seen */
   tt_proposal *t = g->proposal = g->agree->propose(g->wire, g->round, more);
   const tt_decision d = {.round = g->round, .by = g->comm->rank};
   if (t) {
@@ -174,7 +172,7 @@ static void decide_members(gathering *g, int least) {
     if (!t->status && !(t->member[0].ctrl = tt_shm_ctrl_new(g->comm->heap, t->ranks, true)))
       record_refusal(t, TUTTI_ERR_MEMORY,
                      "the first rank could not make its part of a communicator");
-    if (t->status) t->ranks -= there; /* joiners need not leave a control block that they never attached to */
+    if (t->status) t->ranks -= there; /* joiners that never attached do not count */
     t->wisdom = tt_wisdom_announce();
     tt_heritage_write(g->comm, &d, t);
   }
@@ -183,16 +181,17 @@ static void decide_members(gathering *g, int least) {
 
 /* ---- in shared memory: waiting for the decision ---- */
 
-/* Warns once; gives up after the time limit. The leader waits for joiners, too. */
+/* Warns once; gives up after the time limit. While the leader waits for joiners, its time limit is extended by the
+ * limit for joiners. */
 static void look_at_time(gathering *g) {
   int peer = g->agree->awaited(g->wire, g->round);
   const bool for_joiners = peer < 0 && g->least > 0;
-  if (peer < 0) peer = g->agree->leader(g->wire); /* it should decide, and does not */
+  if (peer < 0) peer = g->agree->leader(g->wire); /* the leader should have decided by now */
   warn_or_quit(g, peer, for_joiners, for_joiners ? g->limit : 0);
 }
 
-/* One look of a waiting rank: decides if this rank is the first survivor. Returns whether it
- * did. */
+/* One poll of a waiting rank: if this rank is the first survivor and all have arrived, it decides. Returns true if it
+ * has decided. */
 static bool leads(gathering *g) {
   if (g->agree->leader(g->wire) != g->comm->rank || g->agree->awaited(g->wire, g->round) >= 0)
     return false;
@@ -200,7 +199,7 @@ static bool leads(gathering *g) {
   const int least = asked_by_all(g);
   if (least > 0 && tt_joiners_ready(g->segment, g->home) < least &&
       tt_joiners_possible(g->segment) >= least && tt_seconds() - g->complete < g->limit)
-    return false; /* more joiners are worth waiting for */
+    return false; /* more joiners may still arrive in time */
   decide_members(g, least);
   return true;
 }
@@ -211,7 +210,7 @@ static bool is_decided(void *ctx, unsigned turn, tutti_status *status) {
   if (g->agree->decided(g->wire, g->round, &g->decision)) return true;
   if (turn % LOOK_EVERY == 0 && leads(g)) return g->agree->decided(g->wire, g->round, &g->decision);
   if (turn % LOOK_EVERY == 0) look_at_time(g);
-  tt_progress(g->comm); /* others may wait for operations in flight here */
+  tt_progress(g->comm); /* operations that others may be waiting for */
   tt_idle();
   if (tt_interrupted(&g->asked)) quit(g, g->comm->rank);
   return false;
@@ -222,11 +221,11 @@ static bool is_decided(void *ctx, unsigned turn, tutti_status *status) {
 static int new_rank_of(const tutti_comm *comm, const tt_proposal *t) {
   for (int i = 0; i < t->ranks; i++)
     if (t->member[i].index == comm->info[comm->rank].index) return i;
-  return -1; /* impossible: survivors are members */
+  return -1; /* impossible, because survivors are members */
 }
 
-/* mine: this rank's control block, unused on the first; most: the number of ranks it was made
- * for. */
+/* Completes the communicator after the decision. mine: this rank's control block, which the first rank does not use;
+ * most: the number of ranks for which it was made. */
 static tutti_status join_new_comm(gathering *g, tt_proposal *t, uint64_t mine, int most,
                                   tutti_comm **out) {
   const int member = new_rank_of(g->comm, t);
@@ -263,8 +262,8 @@ static tutti_status agree_and_build_comm(gathering *g, tutti_comm **out) {
 
 /* ---- over a network: all survivors agree ---- */
 
-/* If a link breaks while ranks give each other up, one rank may receive nothing more. With a time
- * limit it does not wait for ever: it leaves alone, and the others count it as lost. */
+/* If a link breaks while ranks are giving up on each other, one rank may receive nothing more. With a time limit,
+ * that rank does not wait forever: it gives up alone, and the others consider it lost. */
 static tutti_status wait_too_long(const gathering *g) {
   const double waited = tt_seconds() - g->since, limit = tt_comm_timeout(g->comm);
   if (limit <= 0 || waited < LAST_LIMITS * limit + LAST_S) return TUTTI_OK;
@@ -281,16 +280,16 @@ static bool is_agreed(void *ctx, unsigned turn, tutti_status *status) {
   *status = g->net->step(g->wire, &g->agreed);
   if (*status || g->agreed) return true;
   const int peer =
-      g->net->awaited(g->wire); /* the leader gives up first: it knows who is missing */
+      g->net->awaited(g->wire); /* the leader gives up first: it knows which rank is missing */
   if (peer >= 0) warn_or_quit(g, peer, false, g->net->leads(g->wire) ? 0 : LATER_S);
   *status = wait_too_long(g);
-  if (!g->comm->broken) tt_progress(g->comm); /* others may wait for operations in flight here */
+  if (!g->comm->broken) tt_progress(g->comm); /* operations that others may be waiting for */
   tt_idle();
   if (tt_interrupted(&g->asked)) quit(g, g->comm->rank);
   return false;
 }
 
-/* The survivors agree on their list, and on the smallest number that any of them asks for. */
+/* The survivors agree on their list, and on the smallest number that any of them requests. */
 static tutti_status agree_on_survivors(gathering *g, int asks) {
   g->round = ++g->comm->flight->shrinks;
   g->since = tt_seconds();
@@ -305,7 +304,7 @@ static tutti_status agree_on_survivors(gathering *g, int asks) {
 static tutti_status agree_and_reunite(gathering *g, tutti_comm **out) {
   tutti_comm *old = g->comm;
   int *list = malloc((size_t)old->ranks * sizeof *list), mine = 0, n = 0;
-  int helpers = 0; /* of the old communicator, that continue */
+  int helpers = 0; /* helpers of the old communicator that survive */
   tutti_comm *comm = NULL;
   tutti_net net;
   tutti_status status =
@@ -328,8 +327,8 @@ static tutti_status agree_and_reunite(gathering *g, tutti_comm **out) {
 
 /* ---- over a network: joiners ---- */
 
-/* One attempt, on all survivors, over their communicator, which it takes over. *again: the ranks have agreed that a rank was
- * lost during the attempt. */
+/* One attempt to grow. All survivors call this on their communicator `rest`, which it takes over. Sets *again if the
+ * ranks have agreed that a rank was lost during the attempt. */
 static tutti_status try_to_grow(gathering *g, tutti_comm *rest, int least, bool *again,
                                 tutti_comm **out) {
   tt_grown how = TT_GROW_FAILS;
@@ -371,7 +370,7 @@ static tutti_status agree_and_grow(gathering *g, tutti_comm **out) {
     status = agree_and_reunite(g, &rest);
     const int least = status ? NO_JOINERS : g->agreed->asks;
     if (least < 0)
-      *out = rest; /* some rank shrinks */
+      *out = rest; /* some rank has called tutti_comm_shrink */
     else
       status = try_to_grow(g, rest, least, &again, out);
   } while (again);

@@ -1,7 +1,7 @@
-/* fences.c - fences on other processors, by the system call membarrier.
+/* fences.c - fences on other processors, with the system call membarrier.
  *
- * Cost       A process with one thread registers in a microsecond; with several threads registering takes 10 to 30 ms. Therefore
- *            it is done when the library is loaded, which is before an MPI starts its threads.
+ * Cost       A process with one thread registers in a microsecond; with several threads this takes 10 to 30 ms.
+ *            Therefore a process registers when the library is loaded, before MPI starts any threads.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fences.h"
 
@@ -26,7 +26,7 @@ static bool registered(void) {
   return offered() && membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) == 0;
 }
 
-extern char __libc_single_threaded __attribute__((weak)); /* glibc 2.32 */
+extern char __libc_single_threaded __attribute__((weak)); /* since glibc 2.32 */
 
 __attribute__((constructor)) static void register_early(void) {
   if (&__libc_single_threaded && __libc_single_threaded) registered();

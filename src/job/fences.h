@@ -1,23 +1,23 @@
 /* fences.h - fences on other processors, so that a rank that publishes needs none.
  *
- * Idea       A rank that publishes a word and then looks whether a peer sleeps needs a full fence
- *            between the two: on cores that share no cache that is hundreds of nanoseconds, for
- *            every piece and every call, though hardly ever does a peer sleep. The rare side can
- *            pay for both: before a sleeper looks for the last time, it makes every running thread
- *            of the ranks pass a fence (the system call membarrier). The same holds for a rank that
- *            ends a communicator and then looks which peers are inside its memory.
- * Invariant  Only where every rank has joined; else each publishing rank fences for itself.
+ * Idea       A rank that publishes a word and then checks whether a peer sleeps needs a full fence between the two.
+ *            On cores that share no cache such a fence takes hundreds of nanoseconds, for every piece and every call,
+ *            although peers hardly ever sleep. The cost can be moved to the rare side: before a sleeper checks for
+ *            the last time, it makes every running thread of all ranks execute a fence (the system call membarrier).
+ *            The same holds for a rank that ends a communicator and then checks which peers are still using its
+ *            memory.
+ * Invariant  Used only if every rank has joined; otherwise each publishing rank executes its own fence.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_FENCES_H
 #define TT_FENCES_H
 
 #include <stdbool.h>
 
-/* Let other processes fence this one's threads. False: the system does not offer it, or
- * TUTTI_FENCES=own. */
+/* Allows other processes to make this one's threads execute a fence. Returns false if the system does not support
+ * this, or if TUTTI_FENCES=own. */
 bool tt_fences_join(void);
-/* After this call, every thread of every process that has joined has passed a fence. A plain fence
- * if this process has not joined. */
+/* When this returns, every thread of every process that has joined has executed a fence. If this process has not
+ * joined, it executes an ordinary fence only. */
 void tt_fence_everywhere(void);
 
 #endif

@@ -1,10 +1,9 @@
 /* heap.c - memory from a rank's own part of the segment.
  *
- * Idea       First fit in a list of free extents that only this process sees. Memory that was never
- *            handed out is zero, as the system provides it. Large extents return their pages to the
- *            system when they are freed. The owner touches all memory first, so it lies on the
- *            owner's NUMA node.
- * Invariant  Extents ascend and never touch (neighbours are merged).
+ * Idea       First fit in a list of free extents, which only this process sees. Memory that was never allocated is
+ *            zero, as the system provides it. When a large extent is freed, its pages are returned to the system. The
+ *            owner touches all memory first, so it lies on the owner's NUMA node.
+ * Invariant  Extents are sorted by offset and never adjoin, because neighbours are merged.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <pthread.h>
@@ -37,19 +36,19 @@ struct tt_heap {
   tt_segment *segment;
   int index;
   atomic_int users;
-  uint64_t cookie; /* private memory that peers try to read */
-  size_t fresh;    /* memory at and above this offset was never handed out */
+  uint64_t cookie; /* private word that peers try to read */
+  size_t fresh;    /* memory at and above this offset was never allocated */
   extent *free_list, *used_list;
-  _Atomic(extent *) withdrawn; /* offsets in the whole segment */
+  _Atomic(extent *) withdrawn; /* offsets from the start of the segment */
   atomic_bool revokes;         /* some memory was revoked */
-  atomic_bool unsure;          /* an extent could not be recorded for lack of memory */
+  atomic_bool unsure;          /* a revoked extent could not be recorded because memory was short */
   later *waiting;
   pthread_mutex_t lock;
 };
 
 enum { UNIT = TT_PAIR, GIVE_BACK = 1 << 20, LARGE = 64 << 20 };
 
-/* Each header has separate pages, which its rank touches first. */
+/* Each header has its own pages, so that its rank can touch them first. */
 enum { PAGE = 4096, HEAD_SPACE = (sizeof(tt_head) + PAGE - 1) / PAGE * PAGE };
 
 size_t tt_intro_at(int index) {
@@ -87,11 +86,11 @@ static char *base_of(const tt_heap *heap) {
   return heap->segment->base + heap->segment->first + heap->segment->stride * (size_t)heap->index;
 }
 
-/* Commits the pages that hold these bytes of the segment; false: out of memory. */
+/* Commits the pages that hold these bytes of the segment. Returns false if out of memory. */
 static bool populate(const tt_segment *s, size_t at, size_t bytes) {
   const size_t lo = at / PAGE * PAGE;
   return !madvise(s->base + lo, tt_round_up(at + bytes, PAGE) - lo, MADV_POPULATE_WRITE) ||
-         errno != ENOMEM; /* an old kernel does not know it */
+         errno != ENOMEM; /* old kernels do not support this advice */
 }
 
 tutti_status tt_heap_open(tt_segment *segment, int index, tt_heap **heap) {
@@ -143,7 +142,7 @@ void tt_heap_close(tt_heap *h) {
   free(h);
 }
 
-/* Does the system report that many bytes as available without reclaiming memory from others? */
+/* Returns true if the system reports this much memory as available without reclaiming any from other processes. */
 static bool available(size_t bytes) {
   return bytes < LARGE || bytes < tt_memory_available();
 }
@@ -161,14 +160,14 @@ void tt_heap_publish_cores(const tt_segment *s, int index, const tt_cpu_bits *co
   if (index < s->founders) atomic_fetch_add(&job->arrived, 1);
 }
 
-/* Of all founders that have arrived. */
+/* Cores of all founders that have arrived. */
 static tt_cpu_bits founders_cores(const tt_segment *s) {
   tt_cpu_bits all;
   for (size_t i = 0; i < TT_CPU_WORDS; i++) all.word[i] = atomic_load(&tt_job_head_of(s)->cores[i]);
   return all;
 }
 
-/* The members of a communicator are different ranks. */
+/* True if the members are all founders. Members of a communicator are distinct. */
 static bool all_founders(const tt_segment *s, const int *members, int ranks) {
   int most = 0;
   for (int r = 0; r < ranks; r++) most = members[r] > most ? members[r] : most;
@@ -193,26 +192,26 @@ bool tt_heap_crowded(const tt_segment *s) {
   return ranks > tt_cpus_count(&all);
 }
 
-/* Are tutti's progress threads running, too? Then no core is ever idle. */
+/* True if tutti's progress threads run in an oversubscribed job, so that no core is ever idle. */
 static bool never_idle(const tt_segment *s) {
   return (atomic_load_explicit(&tt_process.progress_thread.wanted, memory_order_relaxed) ||
           atomic_load_explicit(&tt_process.progress_thread.by_setting, memory_order_relaxed)) &&
          tt_heap_crowded(s);
 }
 
-/* ---- memory of the system ---- */
+/* ---- system memory ---- */
 
-/* Before it collapses pages, the kernel makes every core flush its per-core caches: one request
- * after another, by a kernel worker on each core. If ranks and their threads keep every core busy,
- * that can take seconds, and this rank makes no progress in that time. Huge pages are not worth that.
- * Therefore an oversubscribed job makes none, and a process that it once delayed does not try again. */
+/* Before it collapses pages, the kernel makes every core flush its per-core caches, one request after the other, each
+ * by a kernel worker on that core. If ranks and their threads keep every core busy, that can take seconds, during
+ * which this rank makes no progress. Huge pages are not worth that. Therefore an oversubscribed job makes none, and a
+ * process that was delayed once does not try again. */
 static void make_huge(tt_heap *h, size_t at, size_t bytes) {
   const double since = tt_seconds();
   tt_huge_make(base_of(h) + at, bytes);
   h->segment->shuns_huge = tt_seconds() - since > 0.05 + 1e-9 * (double)bytes;
 }
 
-/* Commit the whole pages that cover [at, at + bytes); false if memory is short. */
+/* Commits the whole pages that cover [at, at + bytes). Returns false if memory is short. */
 static bool commit(tt_heap *h, size_t at, size_t bytes) {
   size_t page = (size_t)sysconf(_SC_PAGESIZE), lo = at / page * page;
   size_t size = tt_round_up(at + bytes, page) - lo;
@@ -222,10 +221,10 @@ static bool commit(tt_heap *h, size_t at, size_t bytes) {
     if (!h->segment->shuns_huge && !never_idle(h->segment)) make_huge(h, at, bytes);
     return true;
   }
-  return errno != ENOMEM && errno != EFAULT; /* an old kernel does not report it */
+  return errno != ENOMEM && errno != EFAULT; /* old kernels report other errors */
 }
 
-/* Cut `bytes`, aligned to `align`, out of a free extent; SIZE_MAX if no extent is large enough. */
+/* Cuts `bytes`, aligned to `align`, out of a free extent. Returns SIZE_MAX if no extent is large enough. */
 static size_t cut_extent(tt_heap *h, size_t bytes, size_t align) {
   for (extent **link = &h->free_list; *link; link = &(*link)->next) {
     extent *e = *link;
@@ -264,12 +263,12 @@ static void put_back(tt_heap *h, extent *e) {
 
 static void put_back_range(tt_heap *h, size_t at, size_t bytes) {
   extent *e = bytes ? malloc(sizeof *e) : NULL;
-  if (!e) return; /* the range is leaked, nothing worse */
+  if (!e) return; /* the range is leaked, which is harmless */
   *e = (extent){at, bytes, NULL};
   put_back(h, e);
 }
 
-/* Offset of committed, zeroed bytes; SIZE_MAX: out of memory. */
+/* Returns the offset of committed, zeroed bytes, or SIZE_MAX if out of memory. */
 static size_t alloc_zeroed(tt_heap *h, size_t bytes, size_t align) {
   size_t at = cut_extent(h, bytes, align);
   if (at != SIZE_MAX) {
@@ -324,7 +323,7 @@ void tt_heap_revoke(tt_heap *h, void *memory, size_t bytes) {
 
 bool tt_heap_revoked(tt_heap *h, const void *memory, size_t bytes) {
   const size_t at = (size_t)((const char *)memory - h->segment->base);
-  for (const extent *e = h->withdrawn; e; e = e->next) /* the list only grows, at its head */
+  for (const extent *e = h->withdrawn; e; e = e->next) /* no lock: it grows only at its head */
     if (at < e->at + e->bytes && e->at < at + bytes) return true;
   return h->unsure;
 }
@@ -339,7 +338,7 @@ bool tt_heap_free(tt_heap *h, void *memory) {
   extent *e = *link;
   if (e) *link = e->next;
   if (e && tt_heap_revoked(h, memory, e->bytes)) {
-    free(e); /* and the range is leaked */
+    free(e); /* the range is leaked on purpose */
   } else if (e) {
     if (e->bytes >= GIVE_BACK) {
       size_t page = (size_t)sysconf(_SC_PAGESIZE), lo = tt_round_up(e->at, page);
@@ -351,7 +350,7 @@ bool tt_heap_free(tt_heap *h, void *memory) {
   return e != NULL;
 }
 
-/* Free the memory whose reference count has reached 0. */
+/* Frees all memory whose reference count has reached 0. */
 static void free_ready(tt_heap *h) {
   later *ready = NULL;
   pthread_mutex_lock(&h->lock);
@@ -376,7 +375,7 @@ static void free_ready(tt_heap *h) {
 
 void tt_heap_free_later(tt_heap *h, atomic_uint *refs, void *const *memory, size_t n) {
   later *l = malloc(sizeof *l + n * sizeof *l->memory);
-  if (l) { /* else the memory is leaked, nothing worse */
+  if (l) { /* otherwise the memory is leaked, which is harmless */
     pthread_mutex_lock(&h->lock);
     *l = (later){h->waiting, refs, n};
     memcpy(l->memory, memory, n * sizeof *memory);

@@ -1,11 +1,11 @@
-/* heap.h - a rank's part of the job's segment: what other ranks read of it, and an allocator.
+/* heap.h - a rank's part of the job's segment: the data that other ranks read, and an allocator.
  *
  * Layout     the job's header (tt_job_head), the introductions of all ranks (tt_intro), the headers of their
  *            heaps (tt_head), then each heap: control blocks, channels, scratch, tutti_mem_alloc.
- * Cost       A rank that joins reads the introductions of all: 64 bytes each, so 2,048 ranks are 32 pages. It
- *            touches the header of a peer's heap when it first wakes that peer.
- * Invariant  Other processes (job_look.c) read the job starting from these headers: TT_LAYOUT is
- *            the version of their format and of that of the control blocks (shm_ctrl.h).
+ * Cost       A joining rank reads the introductions of all ranks. Each takes 64 bytes, so 2,048 ranks are 32 pages.
+ *            It touches the header of a peer's heap only when it first wakes that peer.
+ * Invariant  Other processes (job_look.c) read the job starting from these headers. TT_LAYOUT is the version of their
+ *            format and of the format of the control blocks (shm_ctrl.h).
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_HEAP_H
 #define TT_HEAP_H
@@ -19,103 +19,102 @@
 enum {
   TT_LAYOUT = 29, /* version of the segment's layout; increases with each change */
   TT_FIGURES = 4096,
-  TT_CTRLS = 64,             /* communicators of a rank visible from outside */
-  TT_CTRL_LEAST = 36 * 4096, /* fewest bytes that a control block takes */
+  TT_CTRLS = 64,             /* how many communicators of a rank other processes can see */
+  TT_CTRL_LEAST = 36 * 4096, /* minimum size of a control block, in bytes */
   TT_JOB_WORDS = 6
 };
 
-typedef struct tt_job_head { /* of the segment; at its start */
-  uint64_t
-      is[TT_JOB_WORDS]; /* by its creator: magic; TT_LAYOUT and the number of heaps; the number of
-                                    founders; launcher pid (segment.h); its start time; the job's id */
-  alignas(TT_PAIR) atomic_uint sleepers_anywhere; /* of the whole job */
-  /* That any founder may use: complete when all are ready. */
+typedef struct tt_job_head { /* at the start of the segment */
+  uint64_t is[TT_JOB_WORDS]; /* set by the creator: magic; TT_LAYOUT and number of heaps; number of
+                           founders; the launcher's pid and start time (segment.h); the job's id */
+  alignas(TT_PAIR) atomic_uint sleepers_anywhere; /* sleeping threads in the whole job */
+  /* Cores that any founder may use; complete once all founders are ready. */
   alignas(TT_PAIR) atomic_ulong cores[TT_CPU_WORDS];
-  atomic_uint arrived; /* founders whose cores are in it */
+  atomic_uint arrived; /* founders whose cores are included */
   alignas(TT_PAIR) char figures
-      [TT_FIGURES]; /* the machine's, as the first rank has read them: tt_profile */
+      [TT_FIGURES]; /* parameters of the machine, as read by the first rank: tt_profile */
 } tt_job_head;
 
-typedef struct tt_intro {        /* of a rank, read by all others; each word is written once */
-  alignas(64) atomic_uint ready; /* 1 + layout version once all below but `ended` is set */
+typedef struct tt_intro {        /* one per rank, read by all; each word is written once */
+  alignas(64) atomic_uint ready; /* 1 + layout version, once all fields below but `ended` are set */
   int pid;
-  atomic_uint ended;          /* exit status from the launcher (process_state.c); 0: none yet */
-  uint32_t fenced;            /* 1: it passes its peers' fences (fences.h) */
-  uint64_t started;           /* start time of the process, from /proc; 0: not known */
-  uint64_t space;             /* its PID namespace (process_state.c); 0: not known */
-  atomic_ullong world;        /* offset of its first control block; 0 until made */
-  uint64_t cookie_at, cookie; /* a word of private memory, for trial reads */
+  atomic_uint ended;          /* exit status, set by the launcher (process_state.c); 0: none yet */
+  uint32_t fenced;            /* 1: it executes a fence when its peers request one (fences.h) */
+  uint64_t started;           /* start time of the process, from /proc; 0: unknown */
+  uint64_t space;             /* its PID namespace (process_state.c); 0: unknown */
+  atomic_ullong world;        /* offset of its first control block; 0: not created yet */
+  uint64_t cookie_at, cookie; /* a private word that peers try to read: its address and its value */
   struct {
     int32_t package, numa, cache;
-  } within; /* that contain its cores, as in placement.h */
+  } within; /* the package, NUMA node and cache that contain its cores, as in placement.h */
 } tt_intro;
 
-typedef struct tt_head {                 /* of each heap; written by its rank */
-  tt_cpu_bits cores;                     /* that this rank may use */
+typedef struct tt_head {                 /* one per heap; written by its rank */
+  tt_cpu_bits cores;                     /* cores that this rank may use */
   double quota;                          /* CPU quota, in cores */
-  size_t l2;                             /* bytes of its core's second level cache */
-  alignas(TT_PAIR) atomic_uint reads;    /* 1: this rank can read all others' private memory */
-  tt_copy_costs copy;                    /* for its own use (remote.c) */
+  size_t l2;                             /* size of its core's second-level cache, in bytes */
+  alignas(TT_PAIR) atomic_uint reads;    /* 1: this rank can read the private memory of all */
+  tt_copy_costs copy;                    /* costs of a copy, used by this rank only (remote.c) */
   alignas(TT_PAIR) atomic_uint sleepers; /* sleeping threads of this rank */
-  alignas(TT_PAIR) atomic_uint futex;    /* changed by peers that wake it */
-  alignas(TT_PAIR) atomic_int wake_fd; /* fd + 1 that a thread sleeps on; 0: none; < 0: peers cannot
-                                          open it */
-  uint64_t wake_inode;                 /* its inode */
+  alignas(TT_PAIR) atomic_uint futex;    /* changed by peers that wake this rank */
+  alignas(TT_PAIR) atomic_int wake_fd;   /* 1 + fd on which a thread sleeps; 0: none; < 0: peers
+                                          cannot open it */
+  uint64_t wake_inode;                   /* inode of that fd */
   alignas(TT_PAIR) atomic_ullong ctrls[TT_CTRLS]; /* offsets of its control blocks; 0: free */
-  atomic_uint ctrls_made;                         /* so far */
+  atomic_uint ctrls_made;                         /* number of control blocks created so far */
   alignas(TT_PAIR) struct {
-    atomic_uint owner;     /* pid of the heap's process, as it knows itself; 0: none yet */
-    uint32_t version;      /* of its tutti */
-    uint64_t space;        /* that pid's namespace */
-    atomic_ullong claimed; /* a joiner: the communicator that claims it */
-    atomic_ullong invited; /* the proposal that admits it; 1: rejected */
-  } join;                  /* joiners.c */
+    atomic_uint owner;     /* pid of the heap's process, in its own namespace; 0: none yet */
+    uint32_t version;      /* its version of tutti */
+    uint64_t space;        /* PID namespace of `owner` */
+    atomic_ullong claimed; /* the communicator that has claimed this joiner */
+    atomic_ullong invited; /* the proposal that admits this joiner; 1: rejected */
+  } join;                  /* see joiners.c */
 } tt_head;
 
-/* ---- allocation is local ---- */
+/* ---- allocation (local) ---- */
 
 typedef struct tt_heap tt_heap;
-/* Takes ownership of one use of the segment, which the heap's last user releases; on errors the
- * segment stays the caller's. */
+/* Takes over one reference to the segment; the heap's last user releases it. On errors the caller keeps the
+ * reference. */
 tutti_status tt_heap_open(tt_segment *segment, int index, tt_heap **heap);
-tt_heap *tt_heap_hold(tt_heap *heap); /* one more user */
+tt_heap *tt_heap_hold(tt_heap *heap); /* adds a user */
 void tt_heap_close(tt_heap *heap);
 static inline tt_job_head *tt_job_head_of(const tt_segment *segment) {
   return (tt_job_head *)(void *)segment->base;
 }
 tt_intro *tt_heap_intro(const tt_segment *segment, int index);
 tt_head *tt_heap_head(const tt_segment *segment, int index);
-/* A rank publishes the cores that it may use, before it is ready. */
+/* Publishes the cores that a rank may use. Called before the rank is ready. */
 void tt_heap_publish_cores(const tt_segment *segment, int index, const tt_cpu_bits *cores);
-/* Where the introduction and the header of a heap lie in a segment of n heaps, and where the first heap begins. */
+/* Return the offsets of an introduction, of the header of a heap, and of the first heap, in a segment of n heaps. */
 size_t tt_intro_at(int index);
 size_t tt_head_at(int n, int index);
 size_t tt_heap_first(int n);
 tt_segment *tt_heap_segment(tt_heap *heap);
 int tt_heap_index(const tt_heap *heap);
-/* Zeroed, aligned to `align` bytes (a power of two), committed so that touching it cannot fault for
- * lack of memory; NULL if out of memory. */
+/* Returns zeroed memory, aligned to `align` bytes (a power of two). Its pages are committed, so touching them cannot
+ * fault for lack of memory. Returns NULL if out of memory. */
 void *tt_heap_alloc(tt_heap *heap, size_t bytes, size_t align);
-bool tt_heap_free(tt_heap *heap, void *memory); /* false: not from here */
-/* Peers no longer see these bytes: they are never exported again, nor reused after they are
- * freed. */
+bool tt_heap_free(tt_heap *heap, void *memory); /* false if not allocated here */
+/* Hides these bytes from peers: they are never exported again, and are not reused after they are freed. */
 void tt_heap_revoke(tt_heap *heap, void *memory, size_t bytes);
 bool tt_heap_revoked(tt_heap *heap, const void *memory, size_t bytes);
-/* Whether any were revoked. While it is false, tt_heap_revoked need not be called. */
+/* Returns a flag that is true if any memory was revoked. While it is false, tt_heap_revoked need not be called. */
 const atomic_bool *tt_heap_revokes(const tt_heap *heap);
-/* Free n pieces of memory once *refs is 0, which each later call checks: a slower peer may still
- * read a communicator that has ended on this rank. */
+/* Frees n pieces of memory once *refs is 0; each later call checks that again. A slower peer may still be reading a
+ * communicator that has ended on this rank. */
 void tt_heap_free_later(tt_heap *heap, atomic_uint *refs, void *const *memory, size_t n);
-/* Bytes allocated, without those that wait to be freed. */
+/* Returns the number of bytes allocated, without those that are waiting to be freed. */
 size_t tt_heap_used(tt_heap *heap);
-/* Ranks per core that they may use; all ranks compute the same value. */
+/* Returns the number of these ranks, divided by the number of cores that they may use. All ranks compute the same
+ * value. */
 double tt_heap_ranks_per_core(const tt_segment *segment, const int *members, int ranks);
-/* Have more ranks of the job arrived than there are cores? Then a rank that waits must not spin, in a communicator of few
- * ranks either. */
+/* Returns true if more ranks of the job have arrived than there are cores. A waiting rank must not spin then, not
+ * even in a communicator of few ranks. */
 bool tt_heap_crowded(const tt_segment *segment);
-/* Is the control block, whose offset another rank has sent, in the heap with that number? */
+/* Returns true if the control block at offset `ctrl`, which another rank has sent, lies in heap `index`. */
 bool tt_heap_holds(const tt_segment *s, int64_t index, uint64_t ctrl);
-/* A nonzero word of this process's private memory, for the trial reads. */
+/* Returns a nonzero word of this process's private memory, which peers try to read. */
 const uint64_t *tt_heap_cookie(tt_heap *heap);
 
 #endif

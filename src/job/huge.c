@@ -1,10 +1,9 @@
-/* huge.c - huge pages for shared memory, where the system provides them.
+/* huge.c - huge pages for shared memory, if the system provides them.
  *
- * Idea       With the system setting "advise", the kernel uses huge pages when advised memory is
- *            first touched. Otherwise a kernel since 6.1 collapses existing memory into huge pages,
- *            unless the setting is "deny". Only huge pages that lie entirely inside the allocation
- *            are requested.
- * Invariant  Takes no memory beyond what was requested; a refusal has no other effect.
+ * Idea       If the system setting is "advise", the kernel uses huge pages when advised memory is first touched. With
+ *            other settings, kernels since 6.1 can collapse existing memory into huge pages, except with "deny". Only
+ *            huge pages that lie entirely inside the allocation are requested.
+ * Invariant  Uses no memory beyond the allocation. A refusal has no other effect.
  * Source     madvise(2), MADV_COLLAPSE; the kernel's admin-guide/mm/transhuge.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
@@ -18,8 +17,8 @@
 #define MADV_COLLAPSE 25
 #endif
 
-/* Round *at up to the first whole huge page in [*at, *at + bytes); returns the bytes of whole huge
- * pages. */
+/* Rounds *at up to the first whole huge page in [*at, *at + bytes). Returns the size of the whole huge pages there,
+ * in bytes. */
 static size_t trim_to_huge_pages(char **at, size_t bytes) {
   const size_t before = tt_round_up((uintptr_t)*at, TT_HUGE) - (uintptr_t)*at;
   *at += before;
@@ -36,7 +35,7 @@ bool tt_huge_make(char *at, size_t bytes) {
   return size && madvise(at, size, MADV_COLLAPSE) == 0;
 }
 
-/* The setting is the word in brackets in a line of words. */
+/* Reads the system setting: the file lists all words, the active one in brackets. */
 static bool setting(char *word, size_t size) {
   char line[128] = "";
   FILE *file = fopen("/sys/kernel/mm/transparent_hugepage/shmem_enabled", "re");

@@ -1,17 +1,17 @@
-/* huge.h - huge pages, where the system has them.
+/* huge.h - huge pages, if the system provides them.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_HUGE_H
 #define TT_HUGE_H
 
 #include "core.h"
 
-enum { TT_HUGE = 2 << 20 /* bytes of one */ };
+enum { TT_HUGE = 2 << 20 /* size of a huge page, in bytes */ };
 
-/* For huge pages that lie entirely inside [at, at + bytes). advise: request them before the bytes
- * are touched. make: collapse existing memory into them; true on success. */
+/* Both apply only to huge pages that lie entirely inside [at, at + bytes). tt_huge_advise requests them before the
+ * memory is touched. tt_huge_make collapses existing memory into huge pages and returns true on success. */
 void tt_huge_advise(char *at, size_t bytes);
 bool tt_huge_make(char *at, size_t bytes);
-/* Does the system provide huge pages? If not, why. */
+/* Returns true if the system provides huge pages; otherwise writes the reason to `why`. */
 bool tt_huge_here(char *why, size_t size);
 
 #endif

@@ -1,20 +1,19 @@
 /* joiners.c - processes that join a running job: the protocol words in the headers of their heaps.
  *
- * Idea       A joiner takes a heap that never had an owner, makes a control block and marks itself
- *            ready. The rank that leads an agreement (shm_agree.c) claims ready joiners for its
- *            communicator and lists them in the proposal. After the decision every member invites
- *            them to it, so they get in even if the leader dies. Until it is invited, a joiner
- *            belongs to no communicator.
- * Invariant  A joiner is claimed by one communicator at a time and invited once, to a proposal that
- *            was decided (models/grow.pml). A heap has at most one owner, ever.
- * Cost       A few loads per heap reserved for joiners, when joiners are requested.
+ * Idea       A joiner takes a heap that never had an owner, creates a control block and marks itself ready. The rank
+ *            that leads an agreement (shm_agree.c) claims ready joiners for its communicator and lists them in the
+ *            proposal. After the decision every member invites them to it, so they are admitted even if the leader
+ *            fails. A joiner belongs to no communicator until it is invited.
+ * Invariant  A joiner is claimed by one communicator at a time, and is invited once, to a proposal that was decided
+ *            (models/grow.pml). A heap never has more than one owner.
+ * Cost       When joiners are requested: a few loads for each heap reserved for them.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <unistd.h>
 
 #include "process_state.h"
 #include "proposal.h"
 
-enum { NOT_LIKE_US = 1 }; /* stored instead of an invitation: the joiner has another version */
+enum { NOT_LIKE_US = 1 }; /* stored instead of an invitation if the joiner has another version */
 
 uint32_t tt_version_number(void) {
   return (uint32_t)tt_mix_text(TT_LAYOUT, tutti_version(NULL, NULL, NULL)) | 1;
@@ -38,7 +37,7 @@ bool tt_heap_holds(const tt_segment *s, int64_t index, uint64_t ctrl) {
   return index >= 0 && index < s->ranks && ctrl % TT_PAIR == 0 && ctrl >= lo && ctrl <= lo + s->stride - TT_CTRL_LEAST;
 }
 
-/* Is the joiner ready, alive, of our version, and unclaimed or claimed by `by`? */
+/* True if the joiner is ready, alive, of this version, and either unclaimed or claimed by `by`. */
 static bool stands_there(const tt_segment *s, int index, uint64_t by) {
   tt_head *head = tt_heap_head(s, index);
   const tt_intro *intro = tt_heap_intro(s, index);
@@ -53,7 +52,7 @@ static bool stands_there(const tt_segment *s, int index, uint64_t by) {
   return !whose || whose == by;
 }
 
-/* Alive, or its process has not come yet. */
+/* True if the process is alive, or has not arrived yet. */
 static bool may_live(const tt_segment *s, int index) {
   const tt_intro *intro = tt_heap_intro(s, index);
   return intro->pid ? tt_rank_alive(intro) : !atomic_load(&intro->ended);
@@ -122,7 +121,7 @@ tutti_status tt_joiner_admitted(const tt_segment *s, int index, const tt_proposa
   return TUTTI_OK;
 }
 
-/* Can any rank still admit this joiner? A founder that has not attached yet may still attach; an
+/* Returns true if any rank can still admit this joiner. A founder that has not attached yet may still do so, and an
  * invited joiner is a member. */
 bool tt_joiner_has_host(const tt_segment *s, int index) {
   for (int i = 0; i < s->ranks; i++) {

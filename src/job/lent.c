@@ -1,10 +1,12 @@
 /* lent.c - memory of the caller that peers may map (lent.h).
  *
- * Idea       Its pages are copied into the heap, and the heap's pages are then mapped a second time, at the caller's address
- *            (mremap of a shared mapping with an old size of 0). At the end a private copy takes their place.
- * Cost       two copies of the memory, when it is lent and when that ends; in between a lookup in a list per operation.
- * Invariant  The caller's address is valid at every moment, because mremap replaces a mapping as one step. While the
- *            pages are copied, other threads must not write to them.
+ * Idea       The pages are copied into the heap. The heap's pages are then mapped a second time, at the caller's
+ *            address (mremap of a shared mapping with an old size of 0). When lending ends, a private copy replaces
+ *            them.
+ * Cost       Two copies of the memory: one when it is lent, and one when lending ends. In between, each operation
+ *            searches a list.
+ * Invariant  The caller's address is always valid, because mremap replaces a mapping atomically. While the pages are
+ *            being copied, other threads must not write to them.
  * Source     mremap(2).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "lent.h"
@@ -18,19 +20,19 @@
 #include <unistd.h>
 
 typedef struct tt_lent {
-  char *at, *there; /* the caller's address, and the heap's */
+  char *at, *there; /* the caller's address, and the address in the heap */
   size_t bytes;
   struct tt_lent *next;
 } tt_lent;
 
-/* The pages of these bytes. */
+/* Returns the start of the pages that contain these bytes, and sets *bytes to the size of those pages. */
 static char *pages_of(const void *memory, size_t *bytes) {
   const size_t page = (size_t)sysconf(_SC_PAGESIZE), before = (uintptr_t)memory % page;
   *bytes = tt_round_up(*bytes + before, page);
   return (char *)(uintptr_t)memory - before;
 }
 
-/* Do all pages from `at` to `end` belong to private memory that comes from no file, and not to a stack? */
+/* True if all pages from `at` to `end` are private, writable, not backed by a file and not part of a stack. */
 static bool is_private(uintptr_t at, uintptr_t end) {
   char line[512], flags[8];
   FILE *maps = fopen("/proc/self/maps", "re");
@@ -46,7 +48,7 @@ static bool is_private(uintptr_t at, uintptr_t end) {
   return at >= end;
 }
 
-/* The caller has locked the list. */
+/* Finds lent memory that contains the bytes (`whole`) or overlaps them. The caller holds the lock of the list. */
 static tt_lent *find(const tt_segment *s, const char *at, size_t bytes, bool whole) {
   for (tt_lent *x = s->lent; x; x = x->next) {
     const bool inside = at >= x->at && at + bytes <= x->at + x->bytes;
@@ -100,7 +102,7 @@ tutti_status tt_lend(tt_heap *heap, const char *who, void *memory, size_t bytes)
   return status;
 }
 
-/* Puts a private copy in its place. Without memory for that the pages stay shared, and are leaked. */
+/* Replaces the shared pages by a private copy. If memory for that is short, the pages stay shared and are leaked. */
 static bool take_back(const tt_lent *x) {
   void *own = mmap(NULL, x->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (own == MAP_FAILED) return false;

@@ -1,18 +1,21 @@
-/* lent.h - memory of the caller that peers may map: it becomes a part of the segment, at its old address.
+/* lent.h - lent memory: memory of the caller that becomes part of the segment, so that peers can map it. Its address
+ * stays the same.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_LENT_H
 #define TT_LENT_H
 
 #include "heap.h"
 
-/* Lends these bytes, and the rest of their pages; what they hold stays. TUTTI_ERR_ARG: they overlap memory that is lent;
- * TUTTI_ERR_UNSUPPORTED: they are not private memory of this process; TUTTI_ERR_MEMORY. `who` is named in messages. */
+/* Lends these bytes, together with all other bytes on their pages. The contents are kept. Returns TUTTI_ERR_ARG if
+ * they overlap memory that is lent already, TUTTI_ERR_UNSUPPORTED if they are not private memory of this process, or
+ * TUTTI_ERR_MEMORY. Error messages name `who`. */
 tutti_status tt_lend(tt_heap *heap, const char *who, void *memory, size_t bytes);
-/* Makes it private again. revoked: peers may still write to it, so the heap does not reuse it. False: it is not lent. */
+/* Makes lent memory private again. If `revoked`, peers may still write to the shared pages, so the heap does not
+ * reuse them. Returns false if the memory is not lent. */
 bool tt_lend_end(tt_heap *heap, const void *memory, bool revoked);
-/* The address of lent bytes in the segment; NULL: at least one byte is not lent. */
+/* Returns the address of lent bytes in the segment, or NULL if any byte is not lent. */
 const char *tt_lent_at(tt_segment *segment, const void *bytes, size_t n);
-/* Frees the list. The memory stays as it is. */
+/* Frees the list of lent memory, but not the memory itself. */
 void tt_lent_forget(tt_segment *segment);
 
 #endif

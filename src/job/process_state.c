@@ -1,16 +1,15 @@
-/* process_state.c - whether a rank's process is alive, or stopped, and how it ended.
+/* process_state.c - whether a rank's process is alive or stopped, and how it ended.
  *
- * Idea       The launcher reaps the process and writes its status into its introduction.
- *            Without a launcher, or before it has written, a pidfd shows that all threads of the
- *            process are gone, even while the process is a zombie (kill would still find it).
- * Invariant  A process reported as gone executes no further instruction; its part of the shared
- *            memory stays as it left it.
- *            A pid names a process in one PID namespace only, and only until the system gives it to another
- *            process: a rank is asked for by its pid if both are in the same namespace, and its start time tells it from a
- *            later process.
- * Cost       alive: three system calls, and a file of /proc.
- * Source     proc_pid_stat(5): the name in parentheses may contain anything, so only the text after
- *            the last parenthesis is parsed: the state, and 19 fields later the start time.
+ * Idea       The launcher reaps the process and writes the exit status into the rank's introduction. Without a
+ *            launcher, or before it has written the status, a pidfd shows that all threads of the process have ended,
+ *            even while the process is a zombie (kill would still find it).
+ * Invariant  A process that is reported as gone executes no further instruction, and its part of the shared memory
+ *            stays unchanged. A pid names a process in one PID namespace only, and only until the system reuses it.
+ *            Therefore a pid is used only in the rank's own namespace, and the start time distinguishes the rank from
+ *            later processes with the same pid.
+ * Cost       A check whether a rank is alive takes three system calls and reads a file in /proc.
+ * Source     proc_pid_stat(5). The name in parentheses may contain anything, so only the text after the last
+ *            parenthesis is parsed: the state, and 19 fields later the start time.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <poll.h>
@@ -44,7 +43,7 @@ bool tt_process_alive(int pid) {
     return !over;
   }
 #endif
-  return kill(pid, 0) == 0 || errno != ESRCH; /* this system may lack pidfd_open */
+  return kill(pid, 0) == 0 || errno != ESRCH; /* for systems without pidfd_open */
 }
 
 uint64_t tt_pid_space(void) {
@@ -58,7 +57,7 @@ bool tt_rank_visible(const tt_intro *intro) {
   return intro->space && intro->space == tt_pid_space();
 }
 
-/* Is this pid still the rank's? */
+/* True if this pid still belongs to the rank, as far as the start times are known. */
 static bool is_same(uint64_t began, const tt_intro *intro) {
   return !began || !intro->started || began == intro->started;
 }
@@ -93,7 +92,7 @@ void tt_exit_words(const tt_intro *intro, bool told, char *words, size_t size) {
   }
 }
 
-/* Does /proc show this process's PID namespace? In a new one it does only once it is mounted again. */
+/* True if /proc shows this process's PID namespace. In a new namespace that requires a new mount of /proc. */
 static bool is_own_proc(void) {
   char name[20];
   const ssize_t n = readlink("/proc/self", name, sizeof name - 1);

@@ -1,19 +1,21 @@
-/* process_state.h - whether a rank's process is alive, or stopped, and how it ended.
+/* process_state.h - whether a rank's process is alive or stopped, and how it ended.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_PROCESS_STATE_H
 #define TT_PROCESS_STATE_H
 
 #include "heap.h"
 
-/* State from /proc: 'R' runs, 'S' and 'D' sleep, 'T' and 't' are stopped, 'Z' and 'X' dead; 0: no
- * such process, or /proc shows another PID namespace than this process's. *started, unless NULL: its start time, which
- * distinguishes it from later processes with this pid; 0: unknown. */
+/* Returns the state from /proc: 'R' is running, 'S' and 'D' sleeping, 'T' and 't' stopped, 'Z' and 'X' dead. Returns
+ * 0 if the process does not exist, or if /proc shows another PID namespace than that of this process. If `started` is
+ * not NULL, *started is set to the start time, which distinguishes the process from later ones with the same pid; 0
+ * means unknown. */
 char tt_process_state(long pid, uint64_t *started);
-/* Names this process's PID namespace: only there its pid means the same process. 0: not known. */
+/* Identifies this process's PID namespace. A pid names the same process only inside one namespace. Returns 0 if
+ * unknown. */
 uint64_t tt_pid_space(void);
-/* Does the rank's pid name its process here, too? */
+/* Returns true if the rank's pid names the rank's process in this process's PID namespace as well. */
 bool tt_rank_visible(const tt_intro *intro);
-/* The state of the rank's process; 0: it is gone, or not visible. */
+/* Returns the state of the rank's process, or 0 if the process has ended or is not visible. */
 char tt_rank_state(const tt_intro *intro);
 static inline bool tt_state_stopped(char state) {
   return state == 'T' || state == 't';
@@ -22,13 +24,14 @@ static inline bool tt_state_dead(char state) {
   return !state || state == 'Z' || state == 'X';
 }
 
-/* Called by the launcher: the rank has ended, with this waitpid status. */
+/* Called by the launcher when the rank has ended. status: as waitpid returned it. */
 void tt_exit_publish(tt_intro *intro, int status);
-/* False if the process is known to be gone: a rank that is not visible lives until its launcher says otherwise. */
+/* Returns false if the process is known to have ended. A rank that is not visible counts as alive until its launcher
+ * reports its end. */
 bool tt_rank_alive(const tt_intro *intro);
 bool tt_process_alive(int pid);
-/* How a dead rank ended, as the rest of a sentence: ", killed by SIGKILL", or "" if unknown. Waits
- * briefly for the launcher to publish the status, if this segment has one that does (`told`). */
+/* Describes how a dead rank ended, as the rest of a sentence: ", killed by SIGKILL", or "" if unknown. If the
+ * launcher publishes exit statuses in this segment (`told`), waits briefly for the status. */
 void tt_exit_words(const tt_intro *intro, bool told, char *words, size_t size);
 
 #endif

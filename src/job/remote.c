@@ -1,11 +1,11 @@
-/* remote.c - reading a peer's private memory with process_vm_readv.
+/* remote.c - reads of a peer's private memory, with process_vm_readv.
  *
- * Idea       Every byte moves twice instead of four times, at the price of a system call per piece.
- *            The system may forbid the call, so each rank tries it once on a word of every other
- *            rank and publishes the result in its heap's header. A sender exports private memory only
- *            to ranks that can read it. Among many ranks, each tries those whose numbers are a power of two
- *            away; a process whose memory no other may read (prctl) says so. The word is random, and the pid is used only in
- *            the PID namespace that it belongs to: in another one it names another process.
+ * Idea       Every byte is moved twice instead of four times, but each piece takes a system call. The system may
+ *            forbid the call. Therefore each rank tries it once on a word of every other rank and publishes the
+ *            result in the header of its heap. A sender exports private memory only to ranks that can read it. In
+ *            large jobs, each rank tries only the ranks at a distance that is a power of two, and a process whose
+ *            memory others may not read (prctl) reports that itself. The word is random, and a pid is used only in
+ *            its own PID namespace, because in another namespace it names another process.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <pthread.h>
@@ -19,12 +19,12 @@
 #include "process_state.h"
 #include "remote.h"
 
-/* Bytes of the trial copies: source and destination together exceed a second level cache. */
-enum { TRIAL = 1 << 20, SMALL = 4096, TRIES_ALL = 64 /* ranks */ };
+/* Size of the trial copies, in bytes: source and destination together exceed a second-level cache. */
+enum { TRIAL = 1 << 20, SMALL = 4096, TRIES_ALL = 64 /* max ranks for trying all pairs */ };
 
-/* Cost per byte of each path, as a multiple of a plain copy by the CPU or the kernel: staged bytes
- * are written, moved between caches and read; remote bytes are read once more after they have
- * arrived. Ratios measured on two machines. */
+/* Cost per byte of each path, relative to a plain copy by the CPU or the kernel. Staged bytes are written, moved
+ * between caches and read; remote bytes are read once more after they have arrived. The ratios were measured on two
+ * machines. */
 /* each reads: order: a flag, nothing is read behind it */
 
 static const double staged_copies = 2.7, remote_reads = 1.5;
@@ -50,12 +50,13 @@ unsigned tt_learns_wanted(void) {
   return TT_LEARNS_PLANS | (tt_copies_wanted() == TT_COPIES_CHEAPEST ? TT_LEARNS_ROUTES : 0);
 }
 
-/* s and s/B, measured on two machines. Many ranks that measure simultaneously delay each other, and measure those delays. */
+/* Seconds, and seconds per byte, measured on two machines. Used in large jobs, where ranks that measure
+ * simultaneously would delay each other and measure those delays. */
 static const struct {
   double remote_call, remote_byte, staged_byte;
 } typical = {0.5e-6, 1.5 * 5e-11, 2.7 * 5e-11};
 
-/* Seconds of the best of three runs: copy n bytes by the CPU, or by the kernel. */
+/* Returns the time to copy n bytes, by the CPU or by the kernel (`remote`), in seconds: the best of three runs. */
 static double trial(char *to, const char *from, size_t n, bool remote) {
   double best = 1;
   for (int k = 0; k < 3; k++) {
@@ -71,9 +72,9 @@ static double trial(char *to, const char *from, size_t n, bool remote) {
   return best;
 }
 
-/* Measure this machine's costs of the two paths. */
+/* Measures the costs of the two paths on this machine. */
 static tt_copy_costs measure_copy_paths(void) {
-  tt_copy_costs c = {.remote_call = 1}; /* so remote is never cheaper */
+  tt_copy_costs c = {.remote_call = 1}; /* so that remote is never cheaper */
   char *from = malloc(TRIAL), *to = malloc(TRIAL);
   if (from && to) {
     memset(from, 1, TRIAL);
@@ -89,8 +90,8 @@ static tt_copy_costs measure_copy_paths(void) {
   return c;
 }
 
-/* Measured once per process, which takes milliseconds where its peers measure too. A disturbed trial costs speed, never
- * correctness. */
+/* Measures the costs once per process, which takes milliseconds if its peers measure as well. A disturbed measurement
+ * affects speed but never correctness. */
 static tt_copy_costs copy_costs(void) {
   pthread_mutex_lock(&tt_process.lock);
   if (tt_process.copy.remote_call <= 0) tt_process.copy = measure_copy_paths();
@@ -105,7 +106,8 @@ static void take_typical(tt_head *head) {
   head->copy.staged_byte = typical.staged_byte;
 }
 
-/* Bytes per read, such that all inputs of a reduction fit in half of the second level cache. */
+/* Returns the number of bytes per read, chosen such that all inputs of a reduction fit into half of the second-level
+ * cache. */
 size_t tt_remote_gulp(int ranks) {
   long l2 = sysconf(_SC_LEVEL2_CACHE_SIZE);
   size_t half = (l2 > 0 ? (size_t)l2 : (size_t)1 << 20) / 2;
@@ -114,7 +116,7 @@ size_t tt_remote_gulp(int ranks) {
 }
 
 tutti_status tt_remote_read(int pid, uint64_t at, void *to, size_t n) {
-  const size_t most = 128 << 10; /* one large call is far slower than several */
+  const size_t most = 128 << 10; /* one large call is far slower than several small ones */
   for (size_t done = 0; done < n;) {
     size_t size = tt_min(n - done, most);
     struct iovec local = {(char *)to + done, size};
@@ -153,6 +155,6 @@ void tt_remote_probe(const tt_segment *segment, int index) {
     take_typical(tt_heap_head(segment, index));
   else if (all && wanted == TT_COPIES_CHEAPEST)
     tt_heap_head(segment, index)->copy = copy_costs();
-  /* else its figures stay 0, so remote is always cheaper */
+  /* otherwise the costs stay 0, so remote is always cheaper */
   atomic_store(&tt_heap_head(segment, index)->reads, all);
 }

@@ -1,8 +1,7 @@
 /* segment.c - the job's shared memory: a memfd that has no name in the file system and cannot
  * shrink or grow, or an anonymous mapping if the ranks are threads.
  *
- * Invariant  The memory is gone when the last process that holds it is gone, however that process
- *            ends.
+ * Invariant  The memory is freed when the last process that holds it has ended, no matter how that process ended.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,25 +22,25 @@
 
 enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
 
-/* Address space per rank, at least: a process with less cannot even start. */
+/* Minimum address space per rank. With a lower limit, a process cannot even start. */
 /* each users: order: a count, the last one frees */
 
 static const size_t LEAST = (size_t)1 << 25;
 
-/* The address space that this process may use (ulimit -v). */
+/* Returns the size of the address space that this process may use (ulimit -v). */
 static size_t space(void) {
   struct rlimit limit;
   if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return SIZE_MAX;
   return (size_t)limit.rlim_cur;
 }
 
-/* Each rank maps the whole segment; half of the limit is left to the program. */
+/* Each rank maps the whole segment. Half of the limit is left to the program. */
 static size_t within_limit(size_t stride, int n) {
   while (stride > LEAST && stride * (size_t)n > space() / 2) stride /= 2;
   return stride;
 }
 
-/* Address space per rank: as much as the machine has memory, within 16 TiB for the whole job (an
+/* Returns the address space per rank: the size of the machine's memory, but at most 16 TiB for the whole job (an
  * address space has 128). */
 static size_t stride_for(int n) {
   size_t memory = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
@@ -59,8 +58,8 @@ static tutti_status say_no_map(size_t stride, int n, int why) {
                  stride >> 20, n, strerror(why), limit);
 }
 
-/* Map at a huge page boundary, so that all ranks can use the same huge pages. Kernels since 6.7 mostly do that by
- * themselves. */
+/* Maps at a huge page boundary, so that all ranks can use the same huge pages. Kernels since 6.7 usually align such
+ * mappings themselves. */
 static void *map(size_t size, int flags, int fd) {
   void *lucky = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | flags, fd, 0);
   if (lucky == MAP_FAILED || (uintptr_t)lucky % TT_HUGE == 0) return lucky;
@@ -129,8 +128,8 @@ static tutti_status wrap_mapping(void *base, size_t stride, int n, int founders,
   return TUTTI_OK;
 }
 
-/* Find the launcher that the job header names, unless it has another pid in this namespace, or its
- * pid now belongs to another process. */
+/* Finds the launcher that the job header names, unless its pid is different in this namespace or now belongs to
+ * another process. */
 static void find_launcher(tt_segment *s, const uint64_t *job_header) {
 #ifdef SYS_pidfd_open
   uint64_t since;
@@ -177,7 +176,7 @@ tutti_status tt_segment_map(int fd, int n, tt_segment **segment) {
   return TUTTI_OK;
 }
 
-/* The descriptor may be anything, even a FIFO or a terminal: opening it must not block. */
+/* The descriptor may be anything, even a FIFO or a terminal, so opening it must not block. */
 tutti_status tt_segment_open(long pid, int fd, int n, uint64_t id, tt_segment **segment) {
   char path[64];
   snprintf(path, sizeof path, "/proc/%ld/fd/%d", pid, fd);
@@ -210,8 +209,9 @@ tutti_status tt_segment_anonymous(int n, tt_segment **segment) {
                       true, segment);
 }
 
-/* The system call, because libraries that replace mremap may lose its last argument (UCX 1.13 does). They see the change by
- * madvise, which loses nothing while the memory is shared, and drop what they have registered with a network card. */
+/* Calls mremap through syscall, because libraries that intercept mremap may drop its last argument (UCX 1.13 does).
+ * Such libraries notice the madvise instead, which discards nothing while the memory is shared, and drop their
+ * registrations with the network card. */
 bool tt_map_over(void *from, size_t size, void *at, bool keeps) {
   if (!keeps) madvise(at, size, MADV_DONTNEED);
   if (syscall(SYS_mremap, from, keeps ? 0 : size, size, MREMAP_MAYMOVE | MREMAP_FIXED, at) == -1)

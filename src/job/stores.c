@@ -1,4 +1,4 @@
-/* stores.c - what plain and streaming stores cost, and which kind to take.
+/* stores.c - what plain and streaming stores cost, and which kind to use.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "stores.h"
 
@@ -7,8 +7,8 @@
 #include <immintrin.h>
 #endif
 
-/* RARE: a trial of the dearer kind takes 1 % of the time if there is one in RARE times the ratio of
- * the costs pieces. FIRST, SHORTEST, LONGEST: periods, as in tt_store_rule. */
+/* RARE: trials of the slower kind take 1 % of the time if there is one trial for every RARE * (ratio of the costs)
+ * pieces. FIRST, SHORTEST, LONGEST: periods, as in tt_store_rule. */
 enum { RARE = 100 * TT_STORE_TRIAL, FIRST = 3, SHORTEST = 9, LONGEST = 14 };
 
 tt_store_rule tt_stores_wanted(void) {
@@ -50,7 +50,7 @@ void tt_stores_learn(tt_stores *s, const tt_spent write[TT_STORES],
     cost[kind] = s->write[kind] * wrote + s->read[kind] * got;
   }
   if (!s->rule.period) return;
-  if (!s->write[0] || !s->write[1]) return; /* continue to write pieces of both kinds */
+  if (!s->write[0] || !s->write[1]) return; /* keep writing pieces of both kinds */
   if (!wrote && !got) return;
   const tt_store other = (tt_store)!s->rule.kind;
   if (cost[other] < 0.95f * cost[!other]) s->rule.kind = other;
@@ -60,7 +60,7 @@ void tt_stores_learn(tt_stores *s, const tt_spent write[TT_STORES],
 }
 
 #if defined(__x86_64__)
-/* The bytes before the first and behind the last whole line are stored as usual. */
+/* Streams whole lines. The bytes before the first whole line and after the last one are stored as usual. */
 static void stream(char *to, const char *from, size_t n) {
   const size_t head = tt_min(n, -(uintptr_t)to & 63);
   memcpy(to, from, head);

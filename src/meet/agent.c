@@ -1,14 +1,15 @@
-/* agent.c - the agent of a host: a thread in the first of the host's ranks to arrive, between these ranks and
+/* agent.c - the agent of a host: a thread in the first of the host's ranks to arrive, which connects these ranks to
  * the rendezvous.
  *
- * Idea       Agents form a tree with the rendezvous as its root. An agent connects to the rendezvous first, and
- *            sends its card, with the addresses where it accepts other agents. It may stay there, or is sent to an
- *            agent that arrived earlier. If it cannot connect to that agent, it stays at the rendezvous. Then it
- *            serves its peers as the rendezvous does (rendezvous.c), and passes rows up and tables down.
- * Cost       A thread until the bootstrap has ended; a descriptor per rank of its host and per agent below it, at
- *            most TT_FANOUT of these; each table once.
- * Invariant  An agent and its parent have proven to each other that they know the key before any data of the job
- *            is sent. If the parent has ended, all ranks and agents below are told.
+ * Idea       Agents form a tree with the rendezvous as its root. An agent first connects to the rendezvous, and sends
+ *            its card, with the addresses on which it accepts other agents. The rendezvous keeps it, or assigns it to
+ *            an agent that arrived earlier. If it cannot connect to that agent, it returns to the rendezvous and
+ *            stays there. It then serves its peers as the rendezvous does (rendezvous.c), forwards their rows to its
+ *            parent, and passes on the tables that it receives.
+ * Cost       A thread until the bootstrap has ended; a descriptor for each rank of its host and for each agent below
+ *            it, at most TT_FANOUT; memory for one table.
+ * Invariant  An agent and its parent have proven to each other that they know the key before any data of the job is
+ *            sent. If the parent ends, all ranks and agents below are notified.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <netinet/in.h>
@@ -23,14 +24,14 @@
 #include "secure.h"
 
 enum { LOCALS = 4096, FEW_LOCALS = 256, DELAY_MS = 3 };
-static const double GRACE = 5, GREETING = 20, NEAR = 4; /* s */
+static const double GRACE = 5, GREETING = 20, NEAR = 4; /* in seconds */
 static const double LATE =
-    0.5; /* s after which rows go up without those that are missing, to be named */
+    0.5; /* seconds after which incomplete rows are forwarded, so that missing ranks can be named */
 
-/* ---- a place in the tree ---- */
+/* ---- joining the tree ---- */
 
-/* This host's address on its connection to the rendezvous, unless the rendezvous is on this host; then all other addresses.
- * With TUTTI_INTERFACE the agent listens only on that address. */
+/* Fills in the card: first this host's address on its connection to the rendezvous, unless the rendezvous is on this
+ * host, and then all other addresses. If TUTTI_INTERFACE is set, the agent listens only on that address. */
 static void fill_card(tt_agent_card *card, int up, int port) {
   tt_rendezvous here = {.port = port};
   struct sockaddr_storage a;
@@ -48,7 +49,7 @@ static void fill_card(tt_agent_card *card, int up, int port) {
   memcpy(card->at.host, here.host, sizeof card->at.host);
 }
 
-/* Proves the key to a parent and shows the card; *answer: TT_STAY or TT_GO. */
+/* Proves knowledge of the key to a parent and sends the card. *answer: TT_STAY or TT_GO. */
 static tutti_status present(tt_meet_line *up, tt_agent_card *card, tt_reply *answer) {
   tutti_status status = tt_meet_prove(up, GREETING);
   if (status) return status;
@@ -70,7 +71,7 @@ static void hang_up(tt_meet_line *up) {
   up->greeted = up->gone = false;
 }
 
-/* Goes to another agent. False: it cannot be reached, or does not take this one. */
+/* Connects to another agent. Returns false if it cannot be reached, or does not accept this agent. */
 static bool move_to(tt_meet_line *up, const tt_agent_place *to, tt_agent_card *card) {
   const double until = up->until, soon = tt_seconds() + NEAR;
   char why[100];
@@ -88,8 +89,8 @@ static bool move_to(tt_meet_line *up, const tt_agent_place *to, tt_agent_card *c
   return stays;
 }
 
-/* The rendezvous drops unauthenticated connections after some time. This process may be too slow if many
- * run; then it tries again. If that fails, too, the first reason counts. */
+/* Connects to the rendezvous, which drops unauthenticated connections after some time. On a busy machine this process
+ * may be too slow, so it tries again. If all attempts fail, reports the first failure. */
 static tutti_status dial_root(tt_meet_line *up, const tt_rendezvous *r, tt_agent_card *card,
                               tt_reply *answer) {
   char why[400];
@@ -122,14 +123,15 @@ static tutti_status find_place(tt_meet_line *up, const tt_rendezvous *r, int por
   return tt_meet_foreign(up);
 }
 
-/* The number of ranks that leaves enough descriptors to the program; further ranks get another agent. */
+/* Returns the maximum number of ranks to serve. It leaves enough descriptors to the program; further ranks get
+ * another agent. */
 static int locals_here(void) {
   struct rlimit most;
   if (getrlimit(RLIMIT_NOFILE, &most)) return FEW_LOCALS;
   return (int)tt_max(tt_min(most.rlim_cur / 4, LOCALS), 4);
 }
 
-/* A service that waits for its ranks. NULL: out of memory. */
+/* Creates a service that waits for its ranks. Returns NULL if out of memory. */
 static tt_service *new_agent(const tt_meet_line *like, int listener) {
   tt_service *s = tt_service_new(like->key);
   if (!s) {
@@ -196,7 +198,7 @@ void tt_agent_leave(tt_agent *agent, bool failed) {
   tt_agent_drop(agent);
 }
 
-/* ---- up ---- */
+/* ---- towards the parent ---- */
 
 int tt_agent_due(const tt_service *s) {
   if (!s->batched || s->parent.talks || s->round) return -1;
@@ -219,7 +221,7 @@ void tt_agent_flush(tt_service *s) {
 
 void tt_agent_lost(tt_service *s, bool changed) {
   tt_meet_peer_close(s, &s->parent);
-  const bool met = s->round && !s->rows; /* it left after the meeting */
+  const bool met = s->round && !s->rows; /* the parent left after the bootstrap */
   s->over |= met && !s->members;
   if (s->over || met) return;
   s->told = false;
@@ -235,7 +237,7 @@ void tt_agent_lost(tt_service *s, bool changed) {
         "or the rendezvous");
 }
 
-/* ---- down ---- */
+/* ---- from the parent ---- */
 
 static void take_table(tt_service *s, const char *bytes, size_t n) {
   tt_table table;

@@ -1,8 +1,8 @@
 /* hmac.c - SHA-256, and HMAC based on it.
  *
- * Idea       A side that can compute the digest of a fresh nonce knows the key; an eavesdropper
- *            learns nothing that helps with the next nonce. tutti has its own implementation
- *            because libtutti needs only libc, and not every machine has the kernel's AF_ALG.
+ * Idea       A side that can compute the digest of a fresh nonce knows the key. An eavesdropper learns nothing that
+ *            helps with the next nonce. tutti has its own implementation because libtutti depends only on libc, and
+ *            not every machine has the kernel's AF_ALG.
  * Source     FIPS 180-4 (SHA-256); RFC 2104 (HMAC); tests/unit/test_hmac.c has the vectors of RFC 4231.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "hmac.h"

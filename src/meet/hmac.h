@@ -7,11 +7,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { TT_DIGEST = 32 }; /* bytes */
+enum { TT_DIGEST = 32 }; /* size of a digest, in bytes */
 
 typedef struct tt_sha256 {
   uint32_t state[8];
-  uint64_t bytes; /* so far */
+  uint64_t bytes; /* bytes added so far */
   unsigned char block[64];
 } tt_sha256;
 
@@ -19,7 +19,7 @@ void tt_sha256_begin(tt_sha256 *s);
 void tt_sha256_add(tt_sha256 *s, const void *bytes, size_t n);
 void tt_sha256_end(tt_sha256 *s, unsigned char digest[TT_DIGEST]);
 
-/* Digest of the key and `n` pieces, concatenated. */
+/* tt_hmac computes the digest of `n` pieces, concatenated, under the key. */
 typedef struct tt_piece {
   const void *bytes;
   size_t size;
@@ -27,7 +27,7 @@ typedef struct tt_piece {
 void tt_hmac(const void *key, size_t size, const tt_piece *pieces, int n,
              unsigned char digest[TT_DIGEST]);
 
-/* Compare in constant time. */
+/* Compares two digests in constant time. */
 bool tt_digest_same(const unsigned char a[TT_DIGEST], const unsigned char b[TT_DIGEST]);
 
 #endif

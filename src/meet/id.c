@@ -1,12 +1,11 @@
-/* id.c - the name of a rendezvous: "HOST[,HOST...]:PORT:KEY", and proofs of its key.
+/* id.c - the id of a rendezvous, "HOST[,HOST...]:PORT:KEY", and proofs of its key.
  *
- * Idea       The name contains all addresses of a host, because only the reader knows which of them
- *            it can reach; the key shows that a process belongs to the job.
- * Proof      Challenge and response: each side computes a keyed digest of all that both sides have
- *            sent so far, nonces included, and of a word for its own role.
- * Invariant  The rendezvous proves itself first, so a process that has taken its port learns
- *            nothing from the ranks that come; a proof is useless for another pair of nonces, and
- *            for the other role.
+ * Idea       The id lists all addresses of a host, because only the reader can find out which of them it can reach.
+ *            The key proves that a process belongs to the job.
+ * Proof      Challenge and response: each side computes a keyed digest of all that both sides have sent so far,
+ *            including the nonces, and of a string for its own role.
+ * Invariant  The rendezvous proves itself first, so a process that has taken its port learns nothing from the ranks
+ *            that connect. A proof is useless for any other pair of nonces, and for the other role.
  * Source     ISO/IEC 9798-4, mutual authentication by a keyed check function in three passes.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
@@ -22,7 +21,8 @@ static tutti_status id_syntax_error(const char *text, const char *why) {
   return tt_fail(TUTTI_ERR_ARG, "'%.80s' is not the id of a rendezvous (HOST:PORT:KEY): %s", text, why);
 }
 
-/* Read one host, without the brackets of an IPv6 address; returns its end, or NULL. */
+/* Reads one host, without the brackets of an IPv6 address. Returns the end of the host, or NULL if it is
+ * malformed. */
 static const char *read_host(const char *at, const char *end, char *host) {
   const char *last = memchr(at, ',', (size_t)(end - at));
   if (!last) last = end;
@@ -79,7 +79,7 @@ void tt_prove_key(tt_side_of side, const char key[TT_KEY], const tt_hello *hello
   tt_hmac(key, TT_KEY, pieces, 3, proof);
 }
 
-/* ---- this process's own id ---- */
+/* ---- the id of this process ---- */
 
 void tt_rendezvous_key(tt_rendezvous *r, const unsigned char bits[TT_KEY / 2]) {
   for (int i = 0; i < TT_KEY / 2; i++) snprintf(r->key + 2 * i, 3, "%02x", bits[i]);
@@ -104,7 +104,7 @@ void tt_addresses_here(tt_rendezvous *r) {
   }
   if (getifaddrs(&all)) all = NULL;
   for (tt_reach_kind reach = TT_REACH_4; reach <= TT_REACH_LINK; reach++) {
-    if (reach == TT_REACH_LINK && r->hosts) break; /* more hosts know the others */
+    if (reach == TT_REACH_LINK && r->hosts) break; /* prefer addresses that work on all links */
     for (struct ifaddrs *a = all; a && r->hosts < TT_HOSTS; a = a->ifa_next)
       if (tt_reach_of(a) == reach) r->hosts += tt_address_text(a->ifa_addr, r->host[r->hosts]);
   }
@@ -124,7 +124,8 @@ tutti_status tt_rendezvous_name(tt_rendezvous *r) {
   return TUTTI_OK;
 }
 
-/* ranks: how many ranks the job begins with, if joiners may come; 0: the rendezvous ends with its first meeting. */
+/* Opens a rendezvous. ranks: number of ranks at the start of the job if the rendezvous is to last, or 0 if it ends
+ * with its first bootstrap. */
 static tutti_status open_rendezvous(const char *function, int ranks, int joiners,
                                     tutti_id *id) {
   tutti_status status = tt_args_given(function, "id", id, NULL, NULL);

@@ -1,13 +1,12 @@
-/* launch.c - reads a launcher's environment: this rank's identity, and where all ranks meet.
+/* launch.c - reads a launcher's environment: this rank's identity, and the rendezvous of all ranks.
  *
- * Idea       A table of launchers, each with the names of its variables. `tutti run --hosts` opens
- *            the rendezvous itself and hands out its id; under the others rank 0 opens one, at a
- *            port that all ranks can compute.
- * Keys       The key for another launcher is derived from the job's number, which separates jobs,
- *            and from TUTTI_KEY, which excludes processes that do not know it. Without TUTTI_KEY anybody can compute the
- *            key, so only one user's processes on one host may meet by it (trust.c). Ports do not depend
- *            on TUTTI_KEY.
- * Source     torch.distributed.run's and srun's manuals.
+ * Idea       A table of launchers, each with the names of its variables. `tutti run --hosts` opens the rendezvous
+ *            itself and passes its id to the ranks. With other launchers, rank 0 opens one on a port that all ranks
+ *            can compute.
+ * Keys       For other launchers, the key is derived from the number of the job, which distinguishes jobs, and from
+ *            TUTTI_KEY, which excludes processes that do not know it. Without TUTTI_KEY anyone can compute the key,
+ *            so it only connects processes of one user on one host (trust.c). Ports do not depend on TUTTI_KEY.
+ * Source     The manuals of torch.distributed.run and srun.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,8 +16,8 @@
 #include "meet_line.h"
 
 typedef struct launcher {
-  const char *name, *rank, *size; /* variables */
-  const char *needs;              /* the launcher is absent unless this variable is set */
+  const char *name, *rank, *size; /* names of variables */
+  const char *needs;              /* if this variable is not set, the launcher is not in use */
   tutti_status (*find)(tt_launch *l);
 } launcher;
 
@@ -28,7 +27,7 @@ static tutti_status launcher_env_error(const char *name) {
                  value ? "=" : " is not set", value ? value : "");
 }
 
-/* Derive a key from the values of these variables by a one-way function. */
+/* Derives a key from the values of these variables by a one-way function. */
 static void make_key(tt_rendezvous *r, const char *const *names, int n) {
   unsigned char digest[TT_DIGEST];
   tt_sha256 s;
@@ -41,7 +40,7 @@ static void make_key(tt_rendezvous *r, const char *const *names, int n) {
   tt_rendezvous_key(r, digest);
 }
 
-/* ---- tutti run --hosts, or another program that hands out an id ---- */
+/* ---- tutti run --hosts, or another program that provides an id ---- */
 
 static tutti_status find_own(tt_launch *l) {
   return tt_rendezvous_read(tt_env("TUTTI_ID"), &l->at);
@@ -49,7 +48,7 @@ static tutti_status find_own(tt_launch *l) {
 
 /* ---- torchrun ---- */
 
-/* Its own store uses MASTER_PORT, so take the next one. */
+/* torchrun's own store uses MASTER_PORT, so use the next port. */
 static tutti_status find_torch(tt_launch *l) {
   static const char *const words[] = {"MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID",
                                       "TORCHELASTIC_RESTART_COUNT", "TUTTI_KEY"};
@@ -67,7 +66,7 @@ static tutti_status find_torch(tt_launch *l) {
 
 /* ---- Slurm ---- */
 
-/* The first host of "a[01-04,7],b": "a01". False: the list cannot be parsed. */
+/* Finds the first host of a list such as "a[01-04,7],b": "a01". Returns false if the list cannot be parsed. */
 static bool first_host(const char *list, char *host, size_t size) {
   const size_t name = strcspn(list, ",[");
   size_t digits = 0;
@@ -99,8 +98,8 @@ static const launcher launchers[] = {
     {"Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_STEP_NODELIST", find_slurm},
 };
 
-/* Launchers that tutti_comm_from_env cannot query, or whose variables are incomplete: the variable
- * with the number of ranks, and what to do instead; NULL: MPI lets them meet. */
+/* Launchers that tutti_comm_from_env does not support, or whose variables are incomplete: the variable that contains
+ * the number of ranks, and what to do instead. NULL: use MPI. */
 static const struct {
   const char *size, *by, *instead;
 } others[] = {

@@ -1,9 +1,10 @@
-/* listen.c - a port on which this process awaits others: on all addresses, or on the interface that the user asks for.
+/* listen.c - a port on which this process accepts connections: on all addresses, or on the interface that the user
+ * selects.
  *
- * Idea       A socket of IPv6 takes IPv4 as well, unless the system has no IPv6. TUTTI_INTERFACE names a device or one
- *            of this host's addresses. A device stands for its first IPv4 address; without one, for its first IPv6 address,
- *            preferably not a link-local one (reach.c).
- * Invariant  With TUTTI_INTERFACE the port is open on no other address.
+ * Idea       An IPv6 socket accepts IPv4 connections as well. If the system has no IPv6, an IPv4 socket is used.
+ *            TUTTI_INTERFACE names a device or one of this host's addresses. A device means its first IPv4 address,
+ *            or, if it has none, its first IPv6 address, preferably not a link-local one (reach.c).
+ * Invariant  If TUTTI_INTERFACE is set, the port is open on no other address.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "listen.h"
 
@@ -16,7 +17,7 @@
 
 #include "reach.h"
 
-enum { QUEUE = 4096 /* connections that wait to be accepted */ };
+enum { QUEUE = 4096 /* connections waiting to be accepted */ };
 
 bool tt_address_text(const struct sockaddr *at, char text[TT_ADDRESS]) {
   const void *bytes =
@@ -61,7 +62,8 @@ tutti_status tt_interface(struct sockaddr_storage *at, char text[TT_ADDRESS]) {
 
 /* ---- the port ---- */
 
-/* A socket for this address; of IPv6 it takes IPv4 as well, if it can. -1 and errno. */
+/* Returns a listening socket for this address; an IPv6 socket accepts IPv4 connections as well, if possible. Returns
+ * -1 with errno on failure. */
 static int bound(struct sockaddr_storage *at, int port) {
   const int off = 0, one = 1;
   const bool is_six = at->ss_family == AF_INET6;
@@ -99,6 +101,6 @@ tutti_status tt_listen(const char *what, int *port, int *fd) {
                    *text ? " of " : "", text, strerror(errno));
   getsockname(*fd, (struct sockaddr *)&at, &n);
   *port = ntohs(
-      ((const struct sockaddr_in *)(const void *)&at)->sin_port); /* the same offset in both */
+      ((const struct sockaddr_in *)(const void *)&at)->sin_port); /* same offset in sockaddr_in6 */
   return TUTTI_OK;
 }

@@ -1,11 +1,11 @@
-/* meet.h - how ranks find each other before they have a communicator.
+/* meet.h - the bootstrap: how ranks find each other before they have a communicator.
  *
- * Idea       A meeting is a sequence of gather rounds: each rank contributes a row of bytes, and gets
- *            the table of all rows (table.h). The ranks of a host meet at its agent (agent.c); agents
- *            form a tree below the rendezvous (rendezvous.c). A store or the caller's gather can
- *            take their place (store.c).
- * Invariant  A round ends on all ranks within the meeting's limit, and with the same status on all
- *            that can be reached.
+ * Idea       A bootstrap (tt_meeting) is a sequence of gather rounds: each rank contributes a row of bytes, and
+ *            receives the table of all rows (table.h). The ranks of a host connect to its agent (agent.c), and the
+ *            agents form a tree below the rendezvous (rendezvous.c). A store or a gather function of the caller can
+ *            be used instead (store.c).
+ * Invariant  A round ends on all ranks within the time limit, and with the same status on all ranks that can be
+ *            reached.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_MEET_H
 #define TT_MEET_H
@@ -18,25 +18,25 @@
 #include "tutti_create.h"
 
 enum {
-  TT_MEET_MOST = 1 << 20, /* bytes of a row */
+  TT_MEET_MOST = 1 << 20, /* maximum size of a row, in bytes */
   TT_MEET_RANKS = 1 << 20,
-  TT_KEY = 32,            /* characters */
-  TT_HOSTS = 8            /* addresses of a rendezvous */
+  TT_KEY = 32, /* number of characters */
+  TT_HOSTS = 8 /* maximum number of addresses of a rendezvous */
 };
 
 typedef struct tt_meeting {
   int rank, ranks;
-  double limit; /* s, for the first round; later ones need no more */
-  bool light;   /* a round costs little, also in a large job */
-  bool keyed;   /* `key` is the job's secret, known only to its ranks; else the bootstrap has no key */
+  double limit; /* time limit for the first round, in seconds; later rounds need no more */
+  bool light;   /* a round is cheap even in a large job */
+  bool keyed;   /* `key` is a secret shared by the job's ranks; otherwise it is not set */
   char key[TT_KEY];
-  bool wide;    /* over a network, also where all ranks are on one host: others may come on other hosts */
-  /* A round. mine: this rank's row, of `bytes` bytes, which may differ from rank to rank. `failed`
-   * not TUTTI_OK: this rank cannot continue, for the reason in tutti_error(); then all ranks get this
-   * status and the reason. *all: the rows of all, for the caller to drop. */
+  bool wide; /* build a network even for a single host: ranks on other hosts may join */
+  /* Executes a round. mine: this rank's row, of `bytes` bytes, which may differ from rank to rank. If `failed` is not
+   * TUTTI_OK, this rank cannot continue, for the reason in tutti_error(); all ranks then get this status and the
+   * reason. *all receives the rows of all ranks; the caller drops it. */
   tutti_status (*gather)(struct tt_meeting *m, tutti_status failed, const void *mine, size_t bytes,
                          tt_table *all);
-  void (*end)(struct tt_meeting *m); /* NULL: nothing to do */
+  void (*end)(struct tt_meeting *m); /* may be NULL */
   void *self;
 } tt_meeting;
 
@@ -46,35 +46,35 @@ typedef struct tt_rendezvous {
   char host[TT_HOSTS][64];
   int port;
   char key[TT_KEY + 1];
-  bool open;          /* anybody can compute the key: see tt_trusts */
-  int ranks, joiners; /* ranks that the job begins with; joiners that its waiting room (room.h) admits, or 0 */
+  bool open;          /* anyone can compute the key: see tt_trusts */
+  int ranks, joiners; /* number of ranks at the start of the job; number of joiners that its waiting
+                         room (room.h) admits, or 0 */
 } tt_rendezvous;
 
-/* TUTTI_ERR_ARG, with the reason. */
+/* Parses an id. Returns TUTTI_ERR_ARG, with the reason, if it is malformed. */
 tutti_status tt_rendezvous_read(const char *text, tt_rendezvous *r);
-/* Start a rendezvous: a thread that serves it until all have met, or the process ends. port 0: any
- * free port, which is returned in *r. A key and hosts already in *r are kept. lasting: when all
- * have met and left, they may meet again. *thread: detach it, or pass it to
+/* Starts a rendezvous: a thread that serves it until all ranks have connected, or until the process ends. If r->port
+ * is 0, any free port is used and stored there. A key and hosts that *r has already are kept. If `lasting`, the ranks
+ * may bootstrap again once all have connected and left. The caller detaches *thread or passes it to
  * tt_rendezvous_end. */
 tutti_status tt_rendezvous_serve(tt_rendezvous *r, bool lasting, pthread_t *thread);
-/* Returns when all peers have been notified of the failure, or after 5 s. */
+/* Returns once all peers have been notified of the failure, or after 5 s. */
 void tt_rendezvous_end(pthread_t thread);
-/* Set its key, in hexadecimal digits, from these bits. */
+/* Sets the key to these bits, in hexadecimal digits. */
 void tt_rendezvous_key(tt_rendezvous *r, const unsigned char bits[TT_KEY / 2]);
 void tt_rendezvous_write(const tt_rendezvous *r, tutti_id *id);
 
-/* Meetings; freed by `end`. host: ranks with the same number, in one network namespace of one host,
- * share an agent. Connects in the first round. */
+/* These create bootstraps, which `end` frees. host: ranks with the same number, in one network namespace of one host,
+ * share an agent. The connection is made in the first round. */
 tutti_status tt_meet_visit(const tt_rendezvous *r, uint64_t host, int rank, int ranks, double limit,
                            tt_meeting *m);
 tutti_status tt_meet_store(const tutti_store *store, int rank, int ranks, double limit,
                            tt_meeting *m);
-/* fails, why: the status and message when the caller's gather fails; `why` must outlive the
- * meeting. */
+/* fails, why: the status and message to use if the caller's gather fails. `why` must outlive the bootstrap. */
 tutti_status tt_meet_gather(tutti_gather_fn *gather, void *ctx, int rank, int ranks,
                             tutti_status fails, const char *why, tt_meeting *m);
 
-/* The environment set by another launcher than tutti run. */
+/* The environment set by a launcher other than tutti run. */
 typedef struct tt_launch {
   const char *by; /* "torchrun", etc.; NULL: no launcher */
   int rank, ranks;
@@ -82,8 +82,8 @@ typedef struct tt_launch {
   tt_rendezvous at;
 } tt_launch;
 tutti_status tt_launch_find(tt_launch *l);
-/* TUTTI_ERR_SYSTEM if a launcher's variables indicate other ranks: without a way to meet them, a
- * communicator of one rank would give wrong answers. */
+/* Returns TUTTI_ERR_SYSTEM if a launcher's variables indicate that there are other ranks. They cannot be reached, so
+ * a communicator of one rank would compute wrong results. */
 tutti_status tt_launch_alone(void);
 
 #endif

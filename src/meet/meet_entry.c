@@ -1,10 +1,10 @@
-/* meet_entry.c - strangers prove that they know the key, and become members of a meeting.
+/* meet_entry.c - authentication of peers, and their admission to a bootstrap.
  *
- * Idea       A peer first sends a hello: its rank, and the number of ranks; both sides prove that
- *            they know the key (id.c). A rank of this host sends its proof with the hello, and is then a member. An
- *            agent of another host speaks TLS (secure.h). A peer that returns before the others have left waits until
+ * Idea       A peer first sends a hello with its rank and the number of ranks; then both sides prove that they know
+ *            the key (id.c). A rank of this host sends its proof together with the hello, and is then a member. An
+ *            agent of another host uses TLS (secure.h). A peer that returns before the others have left waits until
  *            they have.
- * Invariant  A peer without the key takes no part and learns nothing of the job.
+ * Invariant  A peer without the key cannot take part and learns nothing about the job.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -35,11 +35,10 @@ void tt_entry_first_byte(tt_service *s, tt_meet_peer *g) {
       "; a process came with TLS, which this one lacks: install OpenSSL 3 (Debian's package "
       "libssl3)";
   tt_meet_peer_refuse(
-      g,
-      "this rendezvous does not speak TLS"); /* the agent's TLS takes this for an invalid record */
+      g, "this rendezvous does not speak TLS"); /* the agent's TLS sees an invalid record */
 }
 
-/* An agent that came without TLS has to do with it. */
+/* Refuses an agent that did not use TLS, although it must. */
 static void refuse_plain(tt_service *s, tt_meet_peer *g) {
   s->other_tls =
       "; a process came without TLS: TUTTI_TLS and TUTTI_INSECURE have to be the same on all ranks";
@@ -49,7 +48,7 @@ static void refuse_plain(tt_service *s, tt_meet_peer *g) {
       "TUTTI_INSECURE have to be the same on all ranks");
 }
 
-/* ---- a place among the members ---- */
+/* ---- admission ---- */
 
 static bool init_from_first_hello(tt_service *s, const tt_hello *h) {
   s->row = calloc(h->ranks, sizeof *s->row);
@@ -60,7 +59,7 @@ static bool init_from_first_hello(tt_service *s, const tt_hello *h) {
   return true;
 }
 
-/* The rank of this host with that number; NULL: none. */
+/* Finds another member from this host with the same rank. Returns NULL if not found. */
 static const tt_meet_peer *local_rank(const tt_service *s, const tt_meet_peer *g) {
   for (int i = 0; i < s->npeers; i++) {
     const tt_meet_peer *x = &s->peers[i];
@@ -107,7 +106,7 @@ void tt_entry_join(tt_service *s, tt_meet_peer *g) {
     become_member(s, g);
 }
 
-/* Cannot block: so far nothing but a challenge has been sent. */
+/* Sends immediately. This cannot block, because at most a challenge has been sent before. */
 static bool send_now(tt_meet_peer *g, const void *bytes, size_t n) {
   return tt_secure_send(g->secure, g->fd, bytes, n) == (ssize_t)n;
 }
@@ -145,7 +144,7 @@ void tt_entry_hello(tt_service *s, tt_meet_peer *g) {
     challenge(s, g);
 }
 
-/* A rank of another version, which knows the key: all ranks are notified. */
+/* Called for a rank of another version that knows the key: notifies all ranks. */
 static void tell_of_version(tt_service *s, tt_meet_peer *g) {
   const tt_hello *h = &g->hello;
   if (!s->ranks) init_from_first_hello(s, h);

@@ -1,7 +1,6 @@
-/* meet_line.c - the calling end of a connection in a meeting: dialling, proving the key, receiving.
+/* meet_line.c - the calling end of a bootstrap connection: connecting, proving the key, receiving.
  *
- * Invariant  It gives up when the meeting's limit, and a little more for the answer, has passed since the
- *            meeting's start.
+ * Invariant  It gives up when the time limit of the bootstrap has passed, with a little more time for the answer.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "meet_line.h"
 
@@ -22,7 +21,7 @@
 
 enum { SLICE_MS = 20 };
 static const char WHO[] = "tutti_comm_create";
-static const double ONE_TRY = 2, GRACE = 5; /* s */
+static const double ONE_TRY = 2, GRACE = 5; /* in seconds */
 
 tt_meet_line tt_meet_line_new(const tt_rendezvous *r, int rank, int ranks, double limit) {
   tt_meet_line l = {.fd = -1,
@@ -64,7 +63,7 @@ bool tt_meet_ready(int fd, short events, double until, tt_long_wait *wait) {
   }
 }
 
-/* A connection to one address, or -1 and errno. */
+/* Connects to one address. Returns -1 with errno on failure. */
 static int try_address(const struct addrinfo *a, double until) {
   const int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), one = 1;
   if (fd < 0) return -1;
@@ -87,7 +86,7 @@ static int try_address(const struct addrinfo *a, double until) {
   return -1;
 }
 
-/* An address that only its link knows, without a link: each of this host's in turn. */
+/* Connects to a link-local address without a zone: tries each link of this host in turn. */
 static int try_links(const struct addrinfo *a, unsigned *link, double until) {
   struct sockaddr_in6 *six = (struct sockaddr_in6 *)(void *)a->ai_addr;
   unsigned links[TT_LINKS];
@@ -109,7 +108,8 @@ static bool lacks_link(const struct addrinfo *a) {
   return a->ai_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr) && !six->sin6_scope_id;
 }
 
-/* The addresses of a host. Where its name has a link that this host does not know, those without a link. */
+/* Looks up the addresses of a host. If its name has a zone that does not exist on this host, looks it up without the
+ * zone. */
 static int addresses_of(const char *host, int port, struct addrinfo **all) {
   const struct addrinfo hint = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
   char number[12], bare[NI_MAXHOST];
@@ -231,7 +231,8 @@ static tutti_status receive(tt_meet_line *l, void *bytes, size_t n, double until
   return TUTTI_OK;
 }
 
-/* The one place where a rank waits for the others: they are behind the answer of its agent, or of the rendezvous. */
+/* All waiting for other ranks happens here, because their data arrives in the reply of this rank's agent, or of the
+ * rendezvous. */
 tutti_status tt_meet_recv(tt_meet_line *l, void *bytes, size_t n, double until) {
   tt_long_wait wait = tt_long_wait_begin(WHO);
   const tutti_status status = receive(l, bytes, n, until, &wait);
@@ -241,6 +242,7 @@ tutti_status tt_meet_recv(tt_meet_line *l, void *bytes, size_t n, double until) 
 
 /* ---- the handshake ---- */
 
+/* Returns the error for an untrusted listener. */
 static tutti_status distrusts(const tt_meet_line *l) {
   return tt_fail(TUTTI_ERR_SYSTEM,
                  "rank %u: what listens at %s is on another host, or another user's, and anybody "
@@ -277,7 +279,7 @@ tutti_status tt_meet_sentence(tt_meet_line *l, const tt_reply *reply, double unt
   return tt_fail((tutti_status)reply->status, "%s", text);
 }
 
-/* Read the magic, or a reply with the reason for a refusal. */
+/* Reads the magic, or a reply with the reason for a refusal. */
 static tutti_status read_magic(tt_meet_line *l, double until) {
   tt_reply reply;
   const tutti_status status = tt_meet_recv(l, &reply, sizeof reply, until);
@@ -285,7 +287,7 @@ static tutti_status read_magic(tt_meet_line *l, double until) {
   return tt_meet_sentence(l, &reply, until);
 }
 
-/* Between hosts all that follows is within TLS. */
+/* Between hosts, all data after this is sent through TLS. */
 static tutti_status begin_tls(tt_meet_line *l, double until) {
   const tt_tls *tls;
   unsigned char secret[TT_TLS_SECRET];

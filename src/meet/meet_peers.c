@@ -1,10 +1,10 @@
-/* meet_peers.c - the connections of a service: bytes in and out, and where agents belong in the tree.
+/* meet_peers.c - the connections of a service: input, output, and the positions of agents in the tree.
  *
- * Idea       A peer becomes a member (meet_entry.c), and brings frames. An agent sends its card first: the rendezvous
- *            has TT_FANOUT agents below itself, and sends each other one to an agent that came
- *            before: agent number k goes to number k / TT_FANOUT - 1.
- * Invariant  A peer that sends an impossible value gets an error message that no other peer gets, unless the job
- *            cannot do without it.
+ * Idea       A peer becomes a member (meet_entry.c), and then sends frames. An agent sends its card first. The
+ *            rendezvous keeps the first TT_FANOUT agents, and assigns every later one to an agent that arrived
+ *            before: agent number k is assigned to number k / TT_FANOUT - 1.
+ * Invariant  If a peer sends an invalid value, only that peer gets an error message, unless the job cannot continue
+ *            without it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <netinet/in.h>
@@ -20,7 +20,8 @@
 #include "secure.h"
 
 enum { STRANGERS = 64, STEP = 64 << 10 };
-static const double YOUNG = 0.1; /* s; an unauthenticated connection is not dropped for another one sooner */
+static const double YOUNG = 0.1; /* minimum age, in seconds, of an unauthenticated connection that
+                                    is dropped for another */
 
 /* ---- connections ---- */
 
@@ -36,7 +37,7 @@ static tt_meet_peer *free_peer(tt_service *s) {
   return &more[before];
 }
 
-/* The oldest of the strangers; *n: how many there are. */
+/* Finds the oldest unauthenticated connection. *n: the number of such connections. */
 static tt_meet_peer *oldest_stranger(const tt_service *s, int *n) {
   tt_meet_peer *oldest = NULL;
   *n = 0;
@@ -73,7 +74,7 @@ bool tt_meet_peer_welcome(tt_service *s, bool local) {
   const int one = 1;
   const int fd = accept4(local ? s->local : s->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
   if (fd < 0) {
-    if (errno == EMFILE || errno == ENFILE) usleep(1000); /* until others have left */
+    if (errno == EMFILE || errno == ENFILE) usleep(1000); /* wait until others have left */
     return false;
   }
   struct ucred who;
@@ -144,7 +145,7 @@ void tt_meet_peer_part(tt_meet_peer *g, const tt_refusal *why) {
 void tt_meet_peer_serve(tt_meet_peer *g, const tt_table *table) {
   reply(g, TT_TABLE, table->base, table->bytes);
   if (!g->local) return;
-  g->to_send = 0; /* the descriptor takes the place of the bytes */
+  g->to_send = 0; /* the descriptor replaces the bytes */
   g->hands = table->fd;
 }
 
@@ -157,7 +158,7 @@ void tt_meet_peer_refuse(tt_meet_peer *g, const char *format, ...) {
   tt_meet_peer_part(g, &why);
 }
 
-/* To another host. */
+/* Sends to another host. */
 static ssize_t send_far(tt_meet_peer *g) {
   const bool heads = g->sent < sizeof g->head;
   const size_t at = heads ? g->sent : g->sent - sizeof g->head;
@@ -165,7 +166,7 @@ static ssize_t send_far(tt_meet_peer *g) {
                         (heads ? sizeof g->head : g->to_send) - at);
 }
 
-/* To a rank of this host. A socket that has carried nothing takes the proof as a whole. */
+/* Sends to a rank of this host. A local socket that has not carried any data accepts the whole proof. */
 static ssize_t send_near(tt_meet_peer *g, const char key[TT_KEY]) {
   const bool heads = g->sent < sizeof g->head;
   const size_t at = heads ? g->sent : g->sent - sizeof g->head;
@@ -198,7 +199,7 @@ void tt_meet_peer_write(tt_service *s, tt_meet_peer *g) {
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (n < 0) {
       g->talks = false;
-      if (g->state != TT_PARENT) left(s, g); /* else its reason may be there to read */
+      if (g->state != TT_PARENT) left(s, g); /* the parent's reason can still be read */
       return;
     }
     g->sent += (size_t)n;
@@ -209,15 +210,15 @@ void tt_meet_peer_write(tt_service *s, tt_meet_peer *g) {
     if (g->state == TT_LEAVES)
       shutdown(g->fd, SHUT_WR);
     else if (s->over && s->why.status && g->state == TT_MEMBER)
-      tt_meet_peer_part(g, &s->why); /* which came while the table was on its way */
+      tt_meet_peer_part(g, &s->why); /* the failure was reported while the table was being sent */
   }
 }
 
 /* ---- the tree ---- */
 
-/* An agent has sent its address: it stays here, or is sent to another agent. */
+/* An agent has sent its card: keep it here, or assign it to another agent. */
 static void place_agent(tt_service *s, tt_meet_peer *g, const tt_agent_card *card) {
-  /* rank 0's process may be the one that serves here: no agent is sent to it */
+  /* rank 0's process may be the one that runs this service, so no agent is assigned to it */
   const bool leaf = card->direct || g->hello.rank == 0;
   const int number = s->agents;
   tt_agent_place *places =
@@ -283,15 +284,15 @@ static void said(tt_service *s, tt_meet_peer *g) {
     take_frame(s, g);
 }
 
-/* Drain the input of a peer that is to leave: closing with unread input could discard the reply. What else it sends, others
- * do not wait for. */
+/* Discards the input of a peer that is to leave, because closing a connection with unread input could discard the
+ * reply. The others do not wait for anything that this peer still sends. */
 static void hear_out(tt_service *s, tt_meet_peer *g) {
   char words[4096];
   const ssize_t n = read(g->fd, words, sizeof words);
   if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) tt_meet_peer_close(s, g);
 }
 
-/* Bytes were changed on their way. */
+/* Called when data from this peer was changed in transit. */
 static void cut_off(tt_service *s, tt_meet_peer *g) {
   if (g->state == TT_PARENT) {
     tt_agent_lost(s, true);
@@ -305,7 +306,8 @@ static void cut_off(tt_service *s, tt_meet_peer *g) {
   left(s, g);
 }
 
-/* Memory for the next bytes. A header may announce much, so the memory grows with the bytes received. */
+/* Provides memory for the next bytes. A header may announce a large size, so the memory grows with the bytes that
+ * have been received. */
 static bool make_room(tt_meet_peer *g) {
   if (g->have < g->room) return true;
   const size_t room = tt_min(g->want, 2 * g->have + STEP);

@@ -1,11 +1,12 @@
-/* meet_rounds.c - the rounds of a bootstrap, at the rendezvous and at agents.
+/* meet_rounds.c - the rounds of a bootstrap, in the rendezvous and in agents.
  *
- * Idea       Rows go up. An agent forwards the rows of its peers: in the first round as they arrive, in later rounds
- *            once, when all ranks below it have sent theirs. When all rows have arrived, the rendezvous makes the
- *            table and sends it down: each agent receives it once, for its children and for the ranks of its host.
- *            A failure also goes up, and the rendezvous tells all.
- * Invariant  A peer that sends rows has received the table before, so a service keeps one table.
- *            Between rounds all peers may leave: then the bootstrap has ended without an error.
+ * Idea       Rows are sent up the tree. An agent forwards the rows of its peers: in the first round as they arrive,
+ *            in later rounds all together when all ranks below it have sent theirs. When all rows have arrived, the
+ *            rendezvous makes the table and sends it down the tree. Each agent receives it once, for its children and
+ *            for the ranks of its host. Failures are also reported up the tree, and the rendezvous notifies all
+ *            peers.
+ * Invariant  A peer that sends rows has received the previous table, so a service keeps only one table. If all peers
+ *            leave between rounds, the bootstrap has ended without an error.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdarg.h>
 #include <stdio.h>
@@ -28,9 +29,7 @@ void tt_service_end(tt_service *s, const tt_refusal *why) {
   if (s->over) return;
   s->why = *why;
   s->over = true;
-  s->failed =
-      why->status == TUTTI_ERR_TIMEOUT ? 0 : tt_seconds(); /* after a timeout no more peers are
-                                                                      expected */
+  s->failed = why->status == TUTTI_ERR_TIMEOUT ? 0 : tt_seconds(); /* no more peers are expected */
   close_doors(s);
   for (int i = 0; i < s->npeers; i++) {
     tt_meet_peer *g = &s->peers[i];
@@ -106,7 +105,7 @@ void tt_rounds_clear(tt_service *s) {
 
 /* ---- rows ---- */
 
-/* The number of rows in these bytes; 0: they are not as they should be. */
+/* Returns the number of rows in these bytes, or 0 if they are malformed. */
 static int count_rows(const tt_service *s, const char *bytes, size_t n) {
   int rows = 0;
   for (size_t at = 0; at < n; rows++) {
@@ -122,7 +121,7 @@ static int count_rows(const tt_service *s, const char *bytes, size_t n) {
   return rows;
 }
 
-/* The rendezvous keeps the frame, and finds its rows. */
+/* The rendezvous keeps the frame, and records the rows in it. */
 static void keep_rows(tt_service *s, char *frame, size_t n) {
   char **frames = realloc(s->frames, (size_t)(s->nframes + 1) * sizeof *frames);
   if (!frames) {

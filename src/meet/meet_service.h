@@ -1,9 +1,10 @@
-/* meet_service.h - the serving end of a meeting: what the rendezvous and an agent have in common, shared by
+/* meet_service.h - the serving end of a bootstrap: the common part of the rendezvous and of agents, shared by
  * rendezvous.c, agent.c, meet_peers.c, meet_entry.c and meet_rounds.c.
  *
- * Idea       A service collects the rows of its peers and answers each with the table. The rendezvous makes
- *            the table; an agent passes rows up to its parent, and hands down what the parent answers. Peers
- *            are agents, by TCP, and an agent's peers also the ranks of its host, by a local socket.
+ * Idea       A service collects the rows of its peers and replies to each with the table. The rendezvous makes the
+ *            table; an agent forwards rows to its parent, and the parent's replies to its peers. The peers of both
+ *            are agents, connected by TCP. An agent's peers also include the ranks of its host, connected by local
+ *            sockets.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_MEET_SERVICE_H
 #define TT_MEET_SERVICE_H
@@ -11,124 +12,128 @@
 #include "listen.h"
 #include "meet_line.h"
 
-enum { TT_FANOUT = 7 /* agents below the rendezvous, or below an agent */ };
+enum { TT_FANOUT = 7 /* maximum number of agents below the rendezvous or below an agent */ };
 
-/* id.c: sets hosts and a key, if it has none. */
+/* Sets the hosts and the key of a rendezvous, unless it has them already (id.c). */
 tutti_status tt_rendezvous_name(tt_rendezvous *r);
-/* id.c: adds the addresses that other hosts may reach, or the one that TUTTI_INTERFACE asks for; loopback if there
- * are no others. */
+/* Adds the addresses of this host that other hosts may be able to reach, or the one that TUTTI_INTERFACE selects.
+ * Adds a loopback address if there are no others (id.c). */
 void tt_addresses_here(tt_rendezvous *r);
 
 typedef enum tt_peer_state {
-  TT_STRANGER,   /* its hello is awaited */
-  TT_CHALLENGED, /* its proof is awaited */
-  TT_WAITS,      /* an agent, for this meeting to end and the next one to begin */
-  TT_GUEST,      /* of the waiting room (room.c), whatever happens in the meeting */
-  TT_PARENT,     /* of an agent: it sends tables */
-  TT_MEMBER,     /* it sends rows; an agent sends its address first */
-  TT_LEAVES      /* after the output; its input is drained */
+  TT_STRANGER,   /* it has to send a hello */
+  TT_CHALLENGED, /* it has to send its proof */
+  TT_WAITS,      /* it waits for this bootstrap to end and the next one to begin */
+  TT_GUEST,      /* a guest of the waiting room (room.c), regardless of the bootstrap */
+  TT_PARENT,     /* the parent of this agent: it sends tables */
+  TT_MEMBER,     /* it sends rows; an agent sends its card first */
+  TT_LEAVES      /* closes after the output; its input is discarded */
 } tt_peer_state;
 
-typedef struct tt_meet_peer { /* a connection; fd < 0: free */
+typedef struct tt_meet_peer { /* a connection; fd < 0: unused */
   int fd;
   tt_peer_state state;
-  bool local;   /* a rank of this host; else an agent */
-  bool placed;  /* the agent has a place here */
-  bool talks;   /* it has output, of which `sent` bytes have left */
-  double since; /* s, time of the connection */
-  bool knows;   /* it has proven the key */
-  /* Its input: a hello, a proof, frames; a parent's replies. room: memory at `in`, which grows with the input. */
+  bool local;   /* a rank of this host; otherwise an agent */
+  bool placed;  /* the agent is a child of this service */
+  bool talks;   /* it has output, of which `sent` bytes have been sent */
+  double since; /* time of the connection, in seconds */
+  bool knows;   /* it has proven that it knows the key */
+  /* Its input: a hello, a proof or frames; for a parent, replies. room: size of the memory at `in`, which grows with
+   * the input. */
   char *in;
   size_t have, want, room;
-  /* The output: the header and `to_send` bytes after it. own: the bytes belong to the peer. */
+  /* Its output: the header, and `to_send` bytes after it. own: the output, if the peer owns that memory. */
   tt_reply head;
   const char *out;
   char *own;
   size_t sent, to_send;
-  int hands; /* the descriptor that goes with the header; -1: none */
+  int hands; /* descriptor to send along with the header; -1: none */
   tt_hello hello;
-  unsigned char nonce[TT_DIGEST]; /* of its challenge; for a rank of this host: zeros */
-  struct tt_secure *secure; /* what protects the connection to another host; NULL: nothing yet */
-  bool proves;              /* this side's proof is to go before the first reply */
-  struct tt_guest *guest;   /* of the waiting room; or NULL */
+  unsigned char nonce[TT_DIGEST]; /* of its challenge; all zeros for a rank of this host */
+  struct tt_secure *secure;       /* TLS state of a connection to another host; NULL: none yet */
+  bool proves;                    /* this side must send its proof before the first reply */
+  struct tt_guest *guest;         /* state of a guest of the waiting room, or NULL */
 } tt_meet_peer;
 
 typedef struct tt_room tt_room;
 typedef struct tt_guest tt_guest;
 
 typedef struct tt_service {
-  int listener, local; /* for agents; for ranks of this host. -1: closed */
+  int listener, local; /* sockets that accept agents, and ranks of this host; -1: closed */
   bool lasting, agent;
-  bool open; /* anybody can compute the key: agents that are not trusted are sent away */
+  bool open; /* anyone can compute the key, so agents that are not trusted are rejected */
   const char
-      *other_tls; /* why a process was refused that came with TLS, or without; NULL: none was */
+      *other_tls; /* why a process with TLS, or one without, was refused; NULL: not refused */
   char key[TT_KEY];
   tt_meet_peer *peers;
-  int npeers, members; /* members: peers that send rows */
+  int npeers, members; /* members: number of peers that send rows */
   int locals, most_locals;
   int ranks;           /* as in the first hello; 0: no hello has arrived */
-  tt_long_wait wait; /* for the others, since the first hello */
-  double limit;      /* s: how long it waits for them */
+  tt_long_wait wait;   /* for the other ranks, since the first hello */
+  double limit;        /* time limit for them, in seconds */
   int round;
-  int rows, known; /* received in this round; of the ranks that sent some in the first round */
-  int gone;        /* peers that left between rounds */
-  char left[128];  /* the first of them */
-  tt_table table;  /* of the last round */
-  tt_refusal why;  /* the meeting has failed */
-  bool over;       /* no more tables; ends when all is sent */
-  double failed;   /* s, since when late peers may get the reason; 0: they need not */
+  int rows, known; /* number of rows received in this round, and in the first round */
+  int gone;        /* number of peers that left between rounds */
+  char left[128];  /* name of the first of them */
+  tt_table table;  /* table of the last round */
+  tt_refusal why;  /* why the bootstrap has failed */
+  bool over;       /* no more tables; ends when everything is sent */
+  double failed;   /* time of the failure, in seconds; late peers then get the reason. 0: they do
+                      not get it */
 
-  /* The rendezvous: rows of this round, by rank, within the frames that contained them. */
+  /* Only in the rendezvous: the rows of this round, by rank, inside the frames that contained them. */
   const tt_row **row;
   char **frames;
-  int nframes, agents;    /* agents: that were placed */
-  tt_agent_place *places; /* of agents, by number */
+  int nframes, agents;    /* agents: number of entries in `places` */
+  tt_agent_place *places; /* addresses of agents, by number */
 
-  tt_room *room;  /* a lasting rendezvous may have one */
-  tt_agent *self; /* an agent's */
-  /* An agent: its connection to its parent, and what goes up: `batch` collects rows. */
-  tt_meet_peer parent; /* fd -1: none; the rendezvous has none */
+  tt_room *room;  /* of a lasting rendezvous, or NULL */
+  tt_agent *self; /* state shared with the rank of this agent */
+  /* Only in an agent: the connection to its parent, and the rows to be sent there, which `batch` collects. */
+  tt_meet_peer parent; /* fd -1: none, as in the rendezvous */
   char *batch;
   size_t batched;
   double batch_since;
-  bool told, told_now; /* the parent must be notified that the bootstrap failed; the message has been sent */
+  bool told, told_now; /* the parent must be notified that the bootstrap has failed; the
+                          notification has been sent */
 
-  uint64_t bytes_out; /* sent, for measurements */
+  uint64_t bytes_out; /* total sent, for measurements */
 } tt_service;
 
 /* ---- the service (rendezvous.c) ---- */
 
-/* Handles the events that have arrived, once. waits: for events, or for the next time limit. False: the bootstrap has ended. */
+/* Handles pending events once. If `waits`, first waits for events or for the next time limit. Returns false when the
+ * bootstrap has ended. */
 bool tt_service_turn(tt_service *s, bool waits);
-/* Serves until the bootstrap has ended; a thread's function. Frees the service. */
+/* Serves until the bootstrap has ended, and then frees the service. To be run by a thread. */
 void *tt_service_run(void *service);
-tt_service *tt_service_new(const char key[TT_KEY]); /* NULL: out of memory */
+tt_service *tt_service_new(const char key[TT_KEY]); /* returns NULL if out of memory */
 void tt_service_free(tt_service *s);
-/* Starts a thread that blocks all signals. */
+/* Starts the thread that serves; it blocks all signals. */
 tutti_status tt_service_thread(tt_service *s, pthread_t *thread);
 
 /* ---- peers (meet_peers.c) ---- */
 
-/* Accepts a connection; false: none waits, or descriptors are short. */
+/* Accepts a connection. Returns false if no connection is waiting, or if the process has no free descriptors. */
 bool tt_meet_peer_welcome(tt_service *s, bool local);
-/* Takes a connection over; false: out of memory, and it is closed. */
+/* Adds a peer, which takes over the connection. If out of memory, closes the connection and returns false. */
 bool tt_meet_peer_add(tt_service *s, int fd, bool local);
-/* May another stranger come now? */
+/* Returns true if another unauthenticated connection can be accepted now. */
 bool tt_meet_has_room(const tt_service *s);
-/* Reads what has come; hung_up: the other end is closed. */
+/* Reads the input that has arrived. hung_up: the other end has closed the connection. */
 void tt_meet_peer_read(tt_service *s, tt_meet_peer *g, bool hung_up);
 void tt_meet_peer_write(tt_service *s, tt_meet_peer *g);
 void tt_meet_peer_close(tt_service *s, tt_meet_peer *g);
-/* Queue the table. */
+/* Queues the table. */
 void tt_meet_peer_serve(tt_meet_peer *g, const tt_table *table);
-/* Queue a reply with these bytes, which are copied. */
+/* Queues a reply with these bytes, which are copied. */
 void tt_meet_peer_say(tt_meet_peer *g, int status, const void *bytes, size_t n);
-/* Queue the last reply: the reason why the meeting has failed, or the peer is refused. */
+/* Queues the last reply: the reason why the bootstrap has failed, or why the peer is refused. */
 void tt_meet_peer_part(tt_meet_peer *g, const tt_refusal *why);
-/* Queue a reason that this peer alone gets. */
+/* Queues a refusal for this peer alone. */
 void tt_meet_peer_refuse(tt_meet_peer *g, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* The bootstrap has ended; start the next one with the peers that wait for it. */
+/* Ends this bootstrap, and starts the next one with the peers that are waiting for it. */
 void tt_service_renew(tt_service *s);
 static inline bool tt_is_member(const tt_meet_peer *g) {
   return g->fd >= 0 && g->state == TT_MEMBER && (g->local || g->placed);
@@ -138,53 +143,57 @@ static inline bool tt_is_member(const tt_meet_peer *g) {
 
 /* Peeks at the first byte of an agent, which shows whether it uses TLS. */
 void tt_entry_first_byte(tt_service *s, tt_meet_peer *g);
-/* Its hello has come, in g->in; a proof. */
+/* Handle a complete hello in g->in, and a complete proof. */
 void tt_entry_hello(tt_service *s, tt_meet_peer *g);
 void tt_entry_proof(tt_service *s, tt_meet_peer *g, const unsigned char proof[TT_DIGEST]);
-/* Add the peer to the meeting, or queue the reason why it has failed or does without the peer. */
+/* Adds the peer to the bootstrap, or queues the reason why the bootstrap has failed or continues without the peer. */
 void tt_entry_join(tt_service *s, tt_meet_peer *g);
 
 /* ---- rounds (meet_rounds.c) ---- */
 
-/* The bootstrap fails. The rendezvous, or an agent that has lost its parent, notifies all peers. Another
- * agent notifies its parent, and its peers when the parent answers. */
+/* The bootstrap fails. The rendezvous, or an agent that has lost its parent, notifies all peers. Other agents notify
+ * their parent, and then notify their peers when the parent replies. */
 void tt_service_fail(tt_service *s, tutti_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* The meeting has failed for this reason, which all peers get. */
+/* Ends the bootstrap with this failure, and notifies all peers. */
 void tt_service_end(tt_service *s, const tt_refusal *why);
-/* A member's frame has come whole; takes its bytes over. */
+/* Called when a member's frame is complete. Takes over the memory at `bytes`. */
 void tt_rounds_frame(tt_service *s, const tt_meet_frame *head, char *bytes);
-/* A member has left; unfinished: within a frame. */
+/* Called when a member has left. unfinished: in the middle of a frame. */
 void tt_rounds_left(tt_service *s, const tt_hello *hello, bool unfinished);
-/* The table of this round is there: hand it to all. It is taken over. */
+/* Called when the table of this round is complete: sends it to all members. Takes over the table. */
 void tt_rounds_answer(tt_service *s, tt_table *table);
-/* Frees all that a meeting has collected. */
+/* Frees everything that the bootstrap has collected. */
 void tt_rounds_clear(tt_service *s);
 
 /* ---- the waiting room (room.c) ---- */
 
-/* Gives a rendezvous a waiting room, for a job of that many ranks and up to that many joiners. TUTTI_ERR_ARG, TUTTI_ERR_MEMORY. */
+/* Creates the waiting room of a rendezvous, for a job of `ranks` ranks and up to `joiners` joiners. Returns
+ * TUTTI_ERR_ARG or TUTTI_ERR_MEMORY on failure. */
 tutti_status tt_room_new(tt_service *s, int ranks, int joiners);
 void tt_room_free(tt_service *s);
-/* A peer that is not a rank but knows the key becomes a guest, or gets the error that the service has no waiting room. */
+/* A peer that knows the key but is not a rank becomes a guest, or gets the error that the service has no waiting
+ * room. */
 void tt_room_enter(tt_service *s, tt_meet_peer *g);
-/* A guest has sent the bytes that were expected. */
+/* Called when a guest has sent the bytes that were expected. */
 void tt_room_said(tt_service *s, tt_meet_peer *g);
-/* A connection is closed; does nothing if it was not a guest's. */
+/* Called when a connection is closed; does nothing if it did not belong to a guest. */
 void tt_room_left(tt_service *s, tt_meet_peer *g);
-/* Answers the guests for which something has changed. */
+/* Replies to the guests whose state has changed. */
 void tt_room_look(tt_service *s);
-/* ms until the next poll; -1: at the next event. */
+/* Returns the milliseconds until the next poll, or -1 to wait for the next event. */
 int tt_room_due(const tt_service *s);
 
 /* ---- an agent's parent (agent.c) ---- */
 
-/* Sends the batch when it is due: in the first round soon, in later ones when all rows have arrived. */
+/* Sends the batch when it is due: in the first round after a short delay, in later rounds when all rows have
+ * arrived. */
 void tt_agent_flush(tt_service *s);
-/* The parent's bytes that were expected have come; it has left, because bytes were `changed` or for another reason. */
+/* Called when the bytes expected from the parent have arrived, or when the connection to the parent is lost. changed:
+ * because data was tampered with. */
 void tt_agent_heard(tt_service *s);
 void tt_agent_lost(tt_service *s, bool changed);
-/* ms until a batch is due; -1: no batch is due. */
+/* Returns the milliseconds until a batch is due, or -1 if no batch is due. */
 int tt_agent_due(const tt_service *s);
 
 #endif

@@ -1,11 +1,11 @@
-/* reach.c - addresses of hosts, and those of IPv6 that only the hosts of one link know (fe80::).
+/* reach.c - addresses of hosts, including IPv6 link-local addresses (fe80::).
  *
- * Idea       An address of IPv4 is kept as the IPv6 address that stands for it (::ffff:a.b.c.d).
- * Links      A link-local address needs a zone, and every host numbers its links differently. The address is therefore sent
- *            without a zone, and the host that connects adds one: the link that TUTTI_INTERFACE names, or each of its
- *            links in turn, beginning with the link that worked for another such address.
- * Invariant  No link of one host is used on another one. A host tells such addresses only if it has no others, or if
- *            TUTTI_INTERFACE asks for one.
+ * Idea       An IPv4 address is stored as the corresponding IPv6 address (::ffff:a.b.c.d).
+ * Links      A link-local address needs a zone, and every host numbers its links differently. The address is
+ *            therefore sent without a zone, and the host that connects adds one: the link that TUTTI_INTERFACE names,
+ *            or each of its links in turn, starting with the one that worked for another such address.
+ * Invariant  A zone is never used on another host. A host publishes link-local addresses only if it has no others, or
+ *            if TUTTI_INTERFACE selects one.
  * Source     RFC 4007, 6 and 9 (zones are local to a host); RFC 4291, 2.5.5.2 (IPv4-mapped addresses) and 2.5.6; RFC 1122,
  *            4.2.3.6 (keep-alives); RFC 5482 (user timeout).
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -91,7 +91,7 @@ bool tt_reach_named(const struct ifaddrs *a, const char *name) {
          !memcmp(&wanted, &((const v6 *)(const void *)a->ifa_addr)->sin6_addr, sizeof wanted);
 }
 
-/* The link of an address of this host, if others may be looked for there; or 0. */
+/* Returns the link of this address if other hosts may be reached over it, or 0. */
 static unsigned usable_link(const struct ifaddrs *a) {
   const char *only = tt_env("TUTTI_INTERFACE");
   const tt_reach_kind reach = tt_reach_of(a);

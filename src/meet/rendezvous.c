@@ -1,12 +1,13 @@
-/* rendezvous.c - serves a meeting: a thread that accepts connections, reads and writes. The rendezvous is
- * the root of the tree of agents; an agent (agent.c) runs the same loop.
+/* rendezvous.c - serves a bootstrap: a thread that accepts connections, reads and writes. The rendezvous is the root
+ * of the tree of agents; an agent (agent.c) runs the same loop.
  *
- * Idea       Sockets and timeouts are here; the messages are in meet_peers.c and meet_rounds.c.
- * Cost       TT_FANOUT times the bytes of all ranks in each round, in and out, whatever the number of
- *            ranks; TT_FANOUT descriptors, one per rank that an agent serves, and strangers.
- * Invariant  From a peer that does not know the key, only a hello and a proof are read, for at most
- *            STRANGER seconds, from at most STRANGERS at a time: it can neither join nor stall a
- *            job. When a rank is missing after the first one's time limit, all are told which.
+ * Idea       This file handles sockets and timeouts; meet_peers.c and meet_rounds.c handle messages.
+ * Cost       In each round, regardless of the number of ranks, a service sends the table to at most TT_FANOUT agents,
+ *            and to agents that could not reach their parent. It receives the rows of all ranks below it once. Uses
+ *            one descriptor per agent below it, per rank that an agent serves, and per unauthenticated connection.
+ * Invariant  A peer that does not know the key can only send a hello and a proof, within STRANGER seconds, and at
+ *            most STRANGERS such peers are connected. It can neither join nor stall a job. If a rank is missing after
+ *            the time limit of the first rank, all ranks get an error that names it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <poll.h>
@@ -22,11 +23,11 @@
 #include "quiet_thread.h"
 #include "secure.h"
 
-static const double STRANGER = 5, FAREWELL = 5; /* s */
+static const double STRANGER = 5, FAREWELL = 5; /* in seconds */
 
 /* ---- timeouts ---- */
 
-/* Writes "ranks 3, 5 of 8"; returns how many came. */
+/* Writes "ranks 3, 5 of 8". Returns the number of ranks that have arrived. */
 static int list_missing(const tt_service *s, char *words, size_t size) {
   char who[200] = "";
   size_t n = 0;
@@ -41,7 +42,7 @@ static int list_missing(const tt_service *s, char *words, size_t size) {
   return s->ranks - missing;
 }
 
-/* The ranks that have not come: a warning after 10 s, the end of the meeting at the time limit. */
+/* Handles missing ranks: warns after 10 s, and ends the bootstrap at the time limit. */
 static void look_for_missing(tt_service *s, double now) {
   char words[260];
   const bool late = now - s->wait.since > s->limit;
@@ -60,7 +61,7 @@ static void look_at_clock(tt_service *s) {
   const double now = tt_seconds();
   for (int i = 0; i < s->npeers; i++) {
     tt_meet_peer *g = &s->peers[i];
-    const double patience = g->local ? s->limit : STRANGER; /* a local one is this user's */
+    const double patience = g->local ? s->limit : STRANGER; /* local peers belong to this user */
     if (g->fd >= 0 && !g->knows && now - g->since > patience) tt_meet_peer_close(s, g);
   }
   if (!s->agent && !s->over && s->ranks) look_for_missing(s, now);
@@ -78,10 +79,10 @@ static bool goes_on(const tt_service *s) {
   for (int i = 0; i < s->npeers; i++)
     if (s->peers[i].fd >= 0 && (s->peers[i].local || s->peers[i].state >= TT_MEMBER)) return true;
   if (s->agent || s->failed <= 0 || tt_seconds() - s->failed > FAREWELL) return false;
-  return s->round == 0 && s->rows < s->ranks; /* the missing ones are to get the reason, too */
+  return s->round == 0 && s->rows < s->ranks; /* missing ranks must also get the reason */
 }
 
-/* Bytes that this peer's connection has buffered, which poll does not report. */
+/* True if this peer's connection has buffered data, which poll does not report. */
 static bool has_bytes(const tt_meet_peer *g) {
   return g->fd >= 0 && g->have < g->want && tt_secure_waiting(g->secure);
 }
@@ -91,7 +92,7 @@ static short events_of(const tt_meet_peer *g) {
   return (short)((reads ? POLLIN : POLLRDHUP) | (g->talks ? POLLOUT : 0));
 }
 
-/* waits: until something comes, or a time limit may have passed. */
+/* Handles events once. If `waits`, first waits for an event or until a time limit may have passed. */
 static void wait_for_words(tt_service *s, bool waits) {
   struct pollfd *fds = calloc((size_t)s->npeers + 3, sizeof *fds);
   if (!fds) {
@@ -100,7 +101,7 @@ static void wait_for_words(tt_service *s, bool waits) {
   }
   const int n = s->npeers, soon = tt_room_due(s);
   int due = soon >= 0 ? soon : tt_agent_due(s);
-  bool quiet = !s->ranks; /* no peer is here or expected */
+  bool quiet = !s->ranks; /* no peer is connected or expected */
   for (int i = 0; i < n; i++) {
     quiet &= s->peers[i].fd < 0 || s->peers[i].state == TT_GUEST;
     if (has_bytes(&s->peers[i])) due = 0;

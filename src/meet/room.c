@@ -1,11 +1,11 @@
-/* room.c - the waiting room in the thread of a lasting rendezvous (room.h says what passes).
+/* room.c - the waiting room in the thread of a lasting rendezvous (room.h describes the protocol).
  *
- * Idea       A guest is a connection that has proven the key and said that it is of no rank (a hello with ranks 0): a joiner, a
- *            leader, or a launcher that asks for a joiner's number. The room looks at its guests after each event, and
- *            answers those for whom something has changed.
- * Cost       A connection per joiner that waits, and per leader; some ten bytes per number.
- * Invariant  Leader and joiners speak in turn, so a guest has at most one reply under way. A guest that speaks out of turn
- *            is sent away.
+ * Idea       A guest is a connection that has proven that it knows the key, and whose hello shows that it is not a
+ *            rank (ranks is 0). It is a joiner, a leader, or a launcher that requests numbers for joiners. The room
+ *            checks its guests after each event, and replies to those whose state has changed.
+ * Cost       A connection for each waiting joiner and for each leader, and about ten bytes per number.
+ * Invariant  The leader and the joiners send alternately, so a guest has at most one reply in flight. A guest that
+ *            sends out of turn is disconnected.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "room.h"
 
@@ -19,25 +19,25 @@ enum { LOOK_MS = 20, MOST_JOINERS = 1000 };
 typedef enum ticket { UNUSED, STARTED, WAITING, ADMITTED, OVER } ticket;
 
 struct tt_room {
-  int total, numbered;                   /* numbers that may be given, and that were */
-  uint32_t claims;                       /* made so far */
-  unsigned char state[MOST_JOINERS + 1]; /* by number: a ticket */
-  int32_t part[MOST_JOINERS + 1];        /* by number: which launcher starts it */
-  int ranks;                             /* the job began with */
-  bool ended[];                          /* by rank of these */
+  int total, numbered;                   /* joiners allowed; numbers assigned so far */
+  uint32_t claims;                       /* number of claims so far */
+  unsigned char state[MOST_JOINERS + 1]; /* tickets, indexed by number */
+  int32_t part[MOST_JOINERS + 1];        /* the launcher that starts each joiner, by number */
+  int ranks;                             /* number of ranks at the start of the job */
+  bool ended[];                          /* indexed by rank at the start of the job */
 };
 
 struct tt_guest {
-  tt_wait joiner; /* number 0: it is not a joiner */
-  uint32_t claim; /* it is in, or leads; 0: none */
+  tt_wait joiner; /* number 0: not a joiner */
+  uint32_t claim; /* the claim that it is in, or leads; 0: none */
   uint32_t place;
-  bool leads, wants; /* waits: its claim is not answered yet */
-  bool lost;         /* the others of its claim are gone, and it must be notified */
-  bool heard;        /* a joiner: of its claim */
+  bool leads, wants; /* wants: its claim has not been answered yet */
+  bool lost;         /* the other processes of its claim have left; it must be notified */
+  bool heard;        /* a joiner that has received an answer for its claim */
   tt_claim asks;
-  double until; /* s */
-  tt_row *row;  /* a joiner: what it brought in this round */
-  char who[128]; /* leader: the joiner that has left */
+  double until;  /* time limit, in seconds */
+  tt_row *row;   /* the row that a joiner has sent in this round */
+  char who[128]; /* on a leader: the joiner that has left */
 };
 
 tutti_status tt_room_new(tt_service *s, int ranks, int joiners) {
@@ -51,7 +51,7 @@ tutti_status tt_room_new(tt_service *s, int ranks, int joiners) {
   return TUTTI_OK;
 }
 
-/* ---- who is there ---- */
+/* ---- guests ---- */
 
 static bool waits_unclaimed(const tt_meet_peer *g, uint32_t version) {
   return g->fd >= 0 && g->guest && g->guest->joiner.number && !g->guest->claim && !g->guest->lost &&
@@ -64,7 +64,8 @@ static int joiners_there(const tt_service *s, uint32_t version) {
   return n;
 }
 
-/* Joiners that wait, that were started and have not come, and that may still be started. */
+/* Returns the number of joiners that are waiting, that were started but have not arrived, or that may still be
+ * started. */
 static int joiners_possible(const tt_service *s, uint32_t version) {
   const tt_room *r = s->room;
   int n = joiners_there(s, version) + r->total - r->numbered;
@@ -72,7 +73,7 @@ static int joiners_possible(const tt_service *s, uint32_t version) {
   return n;
 }
 
-/* Is a rank alive that can admit joiners, according to the launchers? */
+/* True if, according to the launchers, a rank that can admit joiners is alive. */
 static bool anybody_lives(const tt_room *r) {
   for (int f = 0; f < r->ranks; f++)
     if (!r->ended[f]) return true;
@@ -81,7 +82,7 @@ static bool anybody_lives(const tt_room *r) {
   return false;
 }
 
-/* The guest of a claim; place -1: its leader. */
+/* Finds the guest with this index in a claim. place -1: the leader. */
 static tt_meet_peer *member_of(const tt_service *s, uint32_t claim, int place) {
   for (int i = 0; i < s->npeers; i++) {
     tt_meet_peer *g = &s->peers[i];
@@ -98,7 +99,7 @@ static void forget_row(tt_guest *x) {
   x->row = NULL;
 }
 
-/* Tells all members of a claim that it has ended; who: the joiner that has left, or NULL. */
+/* Ends a claim, and marks its members to be notified. who: the joiner that has left, or NULL. */
 static void dissolve(tt_service *s, uint32_t claim, const char *who) {
   for (int i = 0; claim && i < s->npeers; i++) {
     tt_guest *x = s->peers[i].fd < 0 ? NULL : s->peers[i].guest;
@@ -122,7 +123,7 @@ void tt_room_left(tt_service *s, tt_meet_peer *g) {
   free(x);
 }
 
-/* ---- what guests say ---- */
+/* ---- messages from guests ---- */
 
 static bool take_joiner(tt_service *s, tt_meet_peer *g, const char *bytes, size_t n) {
   tt_guest *x = g->guest;
@@ -146,7 +147,7 @@ static bool take_claim(tt_meet_peer *g, const char *bytes, size_t n) {
   return true;
 }
 
-/* A row of a claim that has ended is dropped, and its sender is notified. */
+/* Accepts a joiner's row. The row of a claim that has ended is dropped; its sender is notified. */
 static bool take_row(tt_meet_peer *g, const char *bytes, size_t n) {
   tt_guest *x = g->guest;
   uint32_t claim;
@@ -160,7 +161,7 @@ static bool take_row(tt_meet_peer *g, const char *bytes, size_t n) {
 static bool take_answer(tt_service *s, tt_meet_peer *g, const char *bytes, size_t n, bool last) {
   const uint32_t claim = g->guest->claim;
   char *copy = claim ? malloc(sizeof(tt_handed) + n) : NULL;
-  if (!claim) return g->guest->leads; /* a joiner has left in the meantime */
+  if (!claim) return g->guest->leads; /* a joiner has left before this answer */
   if (!copy || !g->guest->leads) {
     free(copy);
     return false;
@@ -183,7 +184,7 @@ static bool take_answer(tt_service *s, tt_meet_peer *g, const char *bytes, size_
   return true;
 }
 
-/* A launcher reports which ranks have ended, and asks for numbers. */
+/* A launcher reports which ranks have ended, and requests numbers. */
 static bool take_news(tt_service *s, tt_meet_peer *g, const char *bytes, size_t n) {
   tt_room *r = s->room;
   tt_news_of x;
@@ -265,7 +266,7 @@ static void answer_claim(tt_service *s, tt_meet_peer *g) {
   tt_meet_peer_say(g, TT_CLAIMED, &is, sizeof is);
 }
 
-/* Sends all rows of a claim to its leader, if they have arrived. */
+/* Sends all rows of a claim to its leader, once they have arrived. */
 static void pass_rows_on(tt_service *s, tt_meet_peer *leader) {
   const uint32_t claim = leader->guest->claim;
   size_t n = 0;
@@ -275,7 +276,7 @@ static void pass_rows_on(tt_service *s, tt_meet_peer *leader) {
     n += sizeof(tt_row) + tt_row_bytes(g->guest->row->bytes);
   }
   char *all = joiners ? calloc(1, n) : NULL, *at = all;
-  if (!all) return; /* out of memory: the leader gives up after its limit */
+  if (!all) return; /* out of memory: the leader gives up at its time limit */
   for (int k = 0; k < joiners; k++) {
     tt_guest *x = member_of(s, claim, k)->guest;
     const size_t its = sizeof *x->row + tt_row_bytes(x->row->bytes);

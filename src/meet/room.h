@@ -1,78 +1,80 @@
-/* room.h - the waiting room of a lasting rendezvous: joiners wait there until the ranks of a running job take them in.
+/* room.h - the waiting room of a lasting rendezvous: joiners wait there until the ranks of a running job admit them.
  *
- * Idea       A joiner keeps one connection to the room. The first of the ranks that grow, the leader, connects, claims the
- *            joiners that wait, and exchanges rows with them through the room. In each round every claimed joiner sends a
- *            row, the leader gets them all in one message, and its answer goes to each joiner. A joiner thus connects to the
- *            others over the connection that it has, and the failure of a process is detected because its connection closes.
- * Invariant  A joiner is in one claim at a time. If a process of a claim leaves before the leader has reported it as
- *            complete, the leader and the joiners are told, and the joiners wait again.
+ * Idea       A joiner keeps one connection to the room. The first of the ranks that grow, the leader, connects,
+ *            claims the joiners that are waiting, and exchanges rows with them through the room. In each round every
+ *            claimed joiner sends a row, the leader receives them all in one message, and its answer is sent to each
+ *            joiner. Joiners therefore need no other connection, and the failure of a process is detected because its
+ *            connection closes.
+ * Invariant  A joiner is in one claim at a time. If a process of a claim leaves before the leader has reported the
+ *            claim as complete, the room notifies the leader and the joiners, and the joiners wait again.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_ROOM_H
 #define TT_ROOM_H
 
 #include "meet_line.h"
 
-/* Frames to the room (tt_meet_frame), after those of a meeting. */
+/* Frames sent to the room (tt_meet_frame); the numbers follow those of a bootstrap. */
 enum {
   TT_WAIT = 16, /* tt_wait: a joiner waits */
-  TT_CLAIM,     /* tt_claim: a leader wants joiners */
-  TT_BRING,     /* uint32_t claim, then a joiner's row of this round (of: its status) */
-  TT_HAND,      /* a leader's answer to the rows; each joiner of its claim gets it */
-  TT_ADMIT,     /* the same, and the claim is complete */
-  TT_NEWS /* tt_news_of: a launcher reports which ranks have ended, and asks for numbers of joiners */
+  TT_CLAIM,     /* tt_claim: a leader requests joiners */
+  TT_BRING,     /* uint32_t claim, then the joiner's row of this round (`of` is its status) */
+  TT_HAND,      /* the leader's answer to the rows; sent to each joiner of its claim */
+  TT_ADMIT,     /* as TT_HAND, and completes the claim */
+  TT_NEWS       /* tt_news_of: a launcher reports ended ranks, and requests numbers for joiners */
 };
-/* Replies: a status with its message; or one of these. */
+/* The status of a reply: an error status, followed by its text, or one of these. */
 enum {
-  TT_CLAIMED = 16, /* tt_claimed, to the leader */
-  TT_BROUGHT, /* to the leader: per joiner a tt_row (of: its place in the claim), whose text is what it brought */
-  TT_HANDED,   /* tt_handed and the leader's bytes, to a joiner */
-  TT_ADMITTED, /* the same, for the last time */
-  TT_ALONE,    /* to a joiner: the others have given up, and it waits again */
-  TT_NUMBERED  /* tt_numbers, to a launcher */
+  TT_CLAIMED = 16, /* to the leader: tt_claimed */
+  TT_BROUGHT,      /* to the leader: one tt_row per joiner (`of`: its index in the claim) with the
+                 joiner's row */
+  TT_HANDED,       /* to a joiner: tt_handed and the leader's data */
+  TT_ADMITTED,     /* as TT_HANDED, for the last time */
+  TT_ALONE,        /* to a joiner: the others have given up, and it waits again */
+  TT_NUMBERED      /* to a launcher: tt_numbers */
 };
 
 typedef struct tt_wait {
-  int32_t number;   /* of the joiner, from 1 */
-  uint32_t version; /* only those of the leader's version are claimed */
+  int32_t number;   /* the joiner's number, from 1 */
+  uint32_t version; /* a leader only claims joiners that have the same version */
 } tt_wait;
 
 typedef struct tt_claim {
   uint32_t version, limit_ms;
-  int32_t
-      least; /* wait for that many, up to limit_ms, as long as they can come; then claim all that wait */
+  int32_t least; /* wait up to limit_ms for this many joiners, as long as they can arrive; then
+                    claim all that are waiting */
   int32_t unused;
 } tt_claim;
 
 typedef struct tt_claimed {
-  int32_t claimed;                /* -1: too few */
-  int32_t there, possible, total; /* joiners that wait; that can come; that --respawn allows */
+  int32_t claimed;                /* number of claimed joiners; -1: too few */
+  int32_t there, possible, total; /* joiners: waiting; can be admitted; allowed by --respawn */
 } tt_claimed;
 
 typedef struct tt_handed {
-  uint32_t claim, place; /* the joiner's index in it, from 0 */
+  uint32_t claim, place; /* place: the joiner's index in the claim, from 0 */
 } tt_handed;
 
 typedef struct tt_news_of { /* as tutti_newcomer_news */
   int32_t part, rank, newcomer, lost_ranks, wants;
 } tt_news_of;
 
-typedef struct tt_numbers { /* of joiners that may be started: `n` numbers from `first` */
+typedef struct tt_numbers { /* joiners that may be started: `n` numbers from `first` */
   int32_t first, n;
 } tt_numbers;
 
 /* ---- the calling end (room_line.c) ---- */
 
-/* A connection to the room of this rendezvous, on which both sides have proven the key. rank: for messages. TUTTI_ERR_*:
- * as a visit of the rendezvous. */
+/* Connects to the waiting room of this rendezvous; both sides have then proven that they know the key. rank: for
+ * messages. Returns the same errors as a connection to the rendezvous. */
 tutti_status tt_room_open(const tt_rendezvous *r, int rank, double limit, tt_meet_line *l);
 void tt_room_close(tt_meet_line *l);
-/* One frame, of two parts. */
+/* Sends one frame, whose payload is both parts. */
 tutti_status tt_room_send(tt_meet_line *l, int kind, const void *head, size_t n, const void *bytes,
                           size_t more);
-/* Is a reply there, or on its way? False, and errno: as tt_meet_ready. */
+/* Returns true if a reply has arrived, at least in part. Returns false with errno as tt_meet_ready does. */
 bool tt_room_ready(const tt_meet_line *l, double until);
-/* One reply. until: on tt_seconds' clock. *kind: above; *body: for the caller to free. TUTTI_ERR_TIMEOUT: nothing has come. A reply with a
- * status fails with its sentence. */
+/* Receives one reply. until: on the clock of tt_seconds. *kind: as above; the caller frees *body. Returns
+ * TUTTI_ERR_TIMEOUT if nothing has arrived. A reply with an error status sets and returns that error. */
 tutti_status tt_room_recv(tt_meet_line *l, double until, int *kind, char **body, size_t *bytes);
 
 #endif

@@ -1,6 +1,6 @@
-/* room_line.c - the calling end of a waiting room (room.h): joiners, leaders, launchers.
+/* room_line.c - the calling end of a connection to a waiting room (room.h): joiners, leaders, launchers.
  *
- * Invariant  Nothing is sent before the room has proven that it knows the key.
+ * Invariant  No frame is sent before the room has proven that it knows the key.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <poll.h>
@@ -13,8 +13,8 @@
 #include "secure.h"
 #include "tutti_launch.h"
 
-enum { STEP = 64 << 10, PAD = 8 /* bytes */ };
-static const double PATIENCE = 5; /* s, for the handshake, and for the rest of a reply */
+enum { STEP = 64 << 10, PAD = 8 /* in bytes */ };
+static const double PATIENCE = 5; /* seconds for the handshake, and for the remainder of a reply */
 
 tutti_status tt_room_open(const tt_rendezvous *r, int rank, double limit, tt_meet_line *l) {
   *l = tt_meet_line_new(r, rank, 0, limit);
@@ -40,7 +40,8 @@ bool tt_room_ready(const tt_meet_line *l, double until) {
   return tt_secure_waiting(l->secure) || tt_meet_ready(l->fd, POLLIN, until, NULL);
 }
 
-/* The bytes of a reply, and some zeros. A header may announce much, so they get memory as they come. */
+/* Receives the body of a reply, and appends some zeros. A header may announce a large size, so memory is allocated as
+ * the data arrives. */
 static tutti_status recv_body(tt_meet_line *l, size_t bytes, double until, char **body) {
   tutti_status status = TUTTI_OK;
   for (size_t have = 0, room; !status && (have < bytes || !*body); have = room) {

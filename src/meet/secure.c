@@ -1,11 +1,11 @@
-/* secure.c - connections between hosts: when they are within TLS, their secrets, and their bytes.
+/* secure.c - connections between hosts: which of them use TLS, their secrets, and their data.
  *
- * Idea       The two ends of a connection share a secret, which follows from the job's key, so they need no certificates.
- *            A TLS 1.3 handshake with a pre-shared key proves to each end that the other knows it. A fresh
- *            Diffie-Hellman exchange keeps recorded data secret if the key becomes known later. Connections
+ * Idea       The two ends of a connection share a secret derived from the job's key, so they need no certificates. A
+ *            TLS 1.3 handshake with a pre-shared key proves to each end that the other knows the secret. A fresh
+ *            Diffie-Hellman exchange keeps recorded data secret even if the key becomes known later. Connections
  *            within a host need no TLS (trust.c).
- * Invariant  A bootstrap is within TLS between hosts, unless the user allows open connections (TUTTI_INSECURE=1), and
- *            everywhere if TUTTI_TLS asks for it.
+ * Invariant  A bootstrap uses TLS between hosts, unless the user allows unprotected connections (TUTTI_INSECURE=1).
+ *            If TUTTI_TLS requests it, it uses TLS for all connections.
  * Source     RFC 8446, 2.2 and 4.2.9 (psk_dhe_ke).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
@@ -16,7 +16,7 @@
 
 #include "secure.h"
 
-/* ---- when ---- */
+/* ---- which connections use TLS ---- */
 
 bool tt_tls_all(void) {
   const char *asked = tt_env("TUTTI_TLS");
@@ -66,8 +66,8 @@ void tt_tls_secret(const char key[TT_KEY], unsigned char secret[TT_TLS_SECRET]) 
   tt_hmac(key, TT_KEY, &piece, 1, secret);
 }
 
-/* The job's key: the meeting's; or that of tutti run, where ranks and joiners meet through the ranks' own messages; or
- * TUTTI_KEY. Unless `keyed`, ranks without a key have zeros. */
+/* Finds the job's key: that of the bootstrap; or that of tutti run, if ranks and joiners connect through messages of
+ * the ranks; or TUTTI_KEY. Without any of these, the key is all zeros, or, with `keyed`, an error is returned. */
 static tutti_status find_job_key(const tt_meeting *m, bool keyed, char key[TT_KEY]) {
   const char *id = tt_env("TUTTI_ID"), *text = tt_env("TUTTI_KEY");
   tt_rendezvous r;
@@ -103,12 +103,12 @@ tutti_status tt_tls_job_secret(const tt_meeting *m, uint64_t id, bool keyed,
   return status;
 }
 
-/* ---- an end ---- */
+/* ---- one end of a connection ---- */
 
 struct tt_secure {
   const tt_tls *tls;
   void *end;
-  size_t ahead; /* bytes that have been sent before the caller passed them again */
+  size_t ahead; /* bytes already sent that the caller will pass again */
 };
 
 ssize_t tt_secure_send(tt_secure *x, int fd, const void *bytes, size_t n) {
@@ -138,7 +138,7 @@ void tt_secure_drop(tt_secure **x) {
   *x = NULL;
 }
 
-/* Takes the end over; NULL: out of memory. */
+/* Takes over `end`. Returns NULL if out of memory. */
 static tt_secure *secured(const tt_tls *tls, void *end) {
   tt_secure *x = end ? malloc(sizeof *x) : NULL;
   if (!x && end) tls->drop(end);

@@ -1,12 +1,15 @@
-/* store.c - bootstraps without a rendezvous: over a store of the caller's, or by its gather.
+/* store.c - bootstraps without a rendezvous: over the caller's store, or by the caller's gather function.
  *
- * Idea       Over a store each rank puts its row, and rank 0 puts the table: 3 P calls of `get` in
- *            all, where all-to-all would need P times P. By a gather, ranks first exchange the sizes.
- * Stale keys A store may outlive its ranks, and then has the keys of earlier bootstraps. Rank 0 draws a number for each
- *            bootstrap, and puts it under a fixed key. All other keys contain the number, so rank 0 reads only rows of ranks
- *            that read it. A rank draws a number, too, and rank 0's answer repeats those of all. An answer without the rank's
- *            number is of an earlier bootstrap, and the rank reads the bootstrap's number again.
- * Invariant  Rank 0 also puts the status, so all ranks end in the same way; by a gather, each rank sends its status.
+ * Idea       With a store, each rank puts its row, and rank 0 puts the table. This takes 3 P calls of `get` in total,
+ *            where an exchange between all pairs would take P * P. With a gather, ranks first exchange the sizes of
+ *            their rows.
+ * Stale keys A store may outlive its ranks, and then contains keys of earlier bootstraps. Rank 0 draws a number for
+ *            each bootstrap, and puts it under a fixed key. All other keys contain that number, so rank 0 only reads
+ *            rows of ranks that have read it. Each rank also draws a number, and rank 0's answer repeats the numbers
+ *            of all ranks. If an answer lacks the rank's number, it belongs to an earlier bootstrap, and the rank
+ *            reads the number of the bootstrap again.
+ * Invariant  Rank 0 also puts the status, so all ranks end with the same result. With a gather, each rank sends its
+ *            status.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,17 +20,18 @@
 #include "meet.h"
 
 enum { KEY = 64 };
-static const double GRACE = 5; /* s at most, for rank 0's answer */
+static const double GRACE = 5; /* time limit for rank 0's answer, in seconds */
 static const double SOON = 0.02,
-                    LATEST = 1; /* s between two looks for another meeting: at first, and at most */
+                    LATEST = 1; /* first and longest interval between checks for another bootstrap,
+                                   in seconds */
 static const char NUMBER[] = "tutti/meeting";
 
 typedef struct shop {
   tutti_store store;
   int round;
   double until;
-  uint64_t meeting; /* rank 0's number; 0: not known yet */
-  uint64_t me;      /* this rank's number in it */
+  uint64_t meeting; /* number of the bootstrap, from rank 0; 0: unknown */
+  uint64_t me;      /* number that this rank has drawn */
   tt_long_wait wait;
 } shop;
 
@@ -37,10 +41,10 @@ static void format_store_key(const shop *s, const char *what, int rank, char *ke
   if (rank >= 0) snprintf(key + n, KEY - (size_t)n, "%d", rank);
 }
 
-/* What a rank puts: its number, and its row with its status. */
+/* The value that a rank puts: its number, and its row with its status. */
 typedef struct shelf_row {
   uint64_t number;
-  tt_row row; /* the last member: its text follows */
+  tt_row row; /* must be last, because the text follows */
 } shelf_row;
 
 static shelf_row *wrap_row(uint64_t number, tutti_status failed, const void *mine, size_t bytes,
@@ -61,8 +65,8 @@ static tutti_status put(shop *s, const char *key, const void *bytes, size_t n) {
   return tt_fail(TUTTI_ERR_SYSTEM, "the store cannot put '%s'", key);
 }
 
-/* Waits for a key of a rank. TUTTI_ERR_TIMEOUT: it did not come; TUTTI_ERR_SYSTEM: `get` gave up before its time. Without a
- * message. `get` waits in slices, so that a warning can come between two of them. */
+/* Waits until a rank has put a key. Returns TUTTI_ERR_TIMEOUT if it has not, or TUTTI_ERR_SYSTEM if `get` returned
+ * too early; sets no message. `get` waits in slices, so that a warning can be printed between two of them. */
 static tutti_status look_up(shop *s, int rank, const char *key, void *to, size_t size, size_t *got,
                             double seconds) {
   const double until = tt_seconds() + seconds;
@@ -76,7 +80,7 @@ static tutti_status look_up(shop *s, int rank, const char *key, void *to, size_t
   }
 }
 
-/* On rank 0: a rank's row, read through a buffer of MOST bytes; NULL, or its status. */
+/* Called on rank 0: reads a rank's row through a buffer of MOST bytes. On failure *row stays NULL. */
 static tutti_status collect_one(tt_meeting *m, shop *s, int rank, char *buffer, shelf_row **row) {
   enum { MOST = sizeof(shelf_row) + TT_MEET_MOST };
   char key[KEY];
@@ -100,8 +104,8 @@ static tutti_status collect_one(tt_meeting *m, shop *s, int rank, char *buffer, 
   return TUTTI_OK;
 }
 
-/* Of rank 0: its status, the reason or the bytes of the table that follows, and the numbers of the ranks whose rows
- * it has read. */
+/* Rank 0's answer: its status, the reason for a failure or the size of the table that follows, and the numbers of the
+ * ranks whose rows it has read. */
 typedef struct answer {
   int32_t outcome;
   uint32_t bytes;
@@ -121,7 +125,8 @@ static tutti_status first_failure(tutti_status status, answer *a) {
   return (tutti_status)a->outcome;
 }
 
-/* On rank 0: the rows of all, also after a failure, so that each rank that has put one takes the answer for its own. */
+/* Called on rank 0: reads the rows of all ranks. Continues after a failure, so that each rank that has put a row
+ * recognizes the answer. */
 static tutti_status collect_rows(tt_meeting *m, const shelf_row *mine, shelf_row **rows,
                                  answer *a) {
   char *buffer = malloc(sizeof(shelf_row) + TT_MEET_MOST);
@@ -137,7 +142,7 @@ static tutti_status collect_rows(tt_meeting *m, const shelf_row *mine, shelf_row
   return (tutti_status)a->outcome;
 }
 
-/* On rank 0: the table of all, and the answer that goes before it. */
+/* Called on rank 0: makes the table, and the answer that precedes it. */
 static tutti_status collect(tt_meeting *m, const shelf_row *mine, answer *a, tt_table *all) {
   const size_t P = (size_t)m->ranks;
   shelf_row **rows = calloc(P, sizeof *rows);
@@ -171,7 +176,7 @@ static tutti_status lead(tt_meeting *m, const shelf_row *mine, answer *a, tt_tab
   return put_status ? put_status : put(s, key, all->base, all->bytes);
 }
 
-/* A value of that size, which rank 0 puts, or the message. */
+/* Waits for a value of this size from rank 0. Sets the error on failure. */
 static tutti_status await(tt_meeting *m, const char *key, void *to, size_t size, double seconds) {
   size_t got = 0;
   const tutti_status status = look_up(m->self, 0, key, to, size, &got, seconds);
@@ -185,15 +190,15 @@ static tutti_status await(tt_meeting *m, const char *key, void *to, size_t size,
                  key, size);
 }
 
-/* How long this rank may still wait for rank 0. */
+/* Returns the time that this rank may still wait for rank 0, in seconds. */
 static double left_for(const tt_meeting *m) {
   const shop *s = m->self;
   const double left = s->until - tt_seconds() + (m->limit < GRACE ? m->limit : GRACE);
   return left > 0 ? left : 0;
 }
 
-/* On another rank than 0, after its row is in the store: the answer that has its number, within some seconds. *stale: there
- * is another meeting's. */
+/* Called on other ranks once their row is in the store: waits up to `seconds` for the answer that contains this
+ * rank's number. *stale: there is an answer, but it belongs to another bootstrap. */
 static tutti_status find_answer(tt_meeting *m, answer *a, double seconds, bool *stale) {
   shop *s = m->self;
   char key[KEY];
@@ -209,12 +214,12 @@ static tutti_status find_answer(tt_meeting *m, answer *a, double seconds, bool *
       key, m->rank, m->limit);
 }
 
-/* On another rank than 0: puts its row, and waits for the answer. In the first round it looks again and again which meeting rank 0
- * has begun. */
+/* Called on other ranks: puts the row, and waits for the answer. In the first round, checks repeatedly which
+ * bootstrap rank 0 has started. */
 static tutti_status take_part(tt_meeting *m, const shelf_row *mine, size_t n, answer *a) {
   shop *s = m->self;
   const bool first = s->round == 1;
-  uint64_t has = 0; /* the meeting that has this round's row */
+  uint64_t has = 0; /* the bootstrap for which this round's row was put */
   double asked = 0;
   for (double pause = SOON;; pause = pause < LATEST / 2 ? 2 * pause : LATEST) {
     char key[KEY];
@@ -290,7 +295,7 @@ tutti_status tt_meet_store(const tutti_store *store, int rank, int ranks, double
   return TUTTI_OK;
 }
 
-/* ---- by the caller's gather ---- */
+/* ---- with the caller's gather ---- */
 
 typedef struct own {
   tutti_gather_fn *gather;
@@ -307,7 +312,8 @@ static tutti_status call_own(const own *o, const void *mine, size_t bytes, void 
   return failed ? tt_fail(o->fails, "%s", o->why) : TUTTI_OK;
 }
 
-/* All rows, each in `stride` bytes: the table, or the reason of the first rank that failed. */
+/* Makes the table from the rows, each of which takes `stride` bytes, or returns the failure of the first rank that
+ * failed. */
 static tutti_status own_table(const tt_meeting *m, const char *rows, size_t stride, tt_table *all) {
   const tt_row **row = calloc((size_t)m->ranks, sizeof *row);
   tutti_status status = TUTTI_OK;
@@ -323,7 +329,7 @@ static tutti_status own_table(const tt_meeting *m, const char *rows, size_t stri
   return status;
 }
 
-/* Bytes for each row: those of the longest. */
+/* Determines the number of bytes for each row, which is that of the longest row. */
 static tutti_status find_stride(const tt_meeting *m, uint32_t mine, size_t *stride) {
   uint32_t *bytes = malloc((size_t)m->ranks * sizeof *bytes);
   tutti_status status = bytes ? call_own(m->self, &mine, sizeof mine, bytes)
@@ -338,7 +344,7 @@ static tutti_status find_stride(const tt_meeting *m, uint32_t mine, size_t *stri
   return status;
 }
 
-/* Two calls: the sizes of the rows, and the rows. */
+/* Executes a round with two calls of the gather: for the sizes of the rows, and for the rows. */
 static tutti_status gather_own(tt_meeting *m, tutti_status failed, const void *mine, size_t bytes,
                                tt_table *all) {
   size_t n, stride = 0;

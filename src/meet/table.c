@@ -1,6 +1,6 @@
 /* table.c - tables of rows in sealed memory (table.h).
  *
- * Cost       4 bytes per rank, and its row rounded up to 8.
+ * Cost       4 bytes for each rank, and its row, rounded up to a multiple of 8 bytes.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "table.h"
 
@@ -35,7 +35,7 @@ tutti_status tt_table_new(size_t bytes, tt_table *t) {
   return status;
 }
 
-/* The seal against writing needs that no mapping allows it. */
+/* A memfd can be sealed against writing only if it has no writable mapping. */
 tutti_status tt_table_seal(tt_table *t) {
   munmap(t->base, t->bytes);
   t->base = NULL;

@@ -1,4 +1,4 @@
-/* tls_open.c - loads the library libtutti_tls.so, which contains TLS by OpenSSL. libtutti_tcp.so contains this file, too.
+/* tls_open.c - loads libtutti_tls.so, which implements TLS with OpenSSL. libtutti_tcp.so contains this file as well.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 

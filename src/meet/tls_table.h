@@ -1,7 +1,8 @@
-/* tls_table.h - functions of the library libtutti_tls.so for libtutti: ends of TLS connections.
+/* tls_table.h - the functions that libtutti_tls.so provides to libtutti: ends of TLS connections.
  *
- * Idea       libtutti depends on libc alone. If TUTTI_TLS asks for TLS, it loads this library by name. Both ends know a
- *            secret that has a name (a pre-shared key of TLS 1.3). The calling end sends the name.
+ * Idea       libtutti depends only on libc. If TUTTI_TLS requests TLS, or a connection needs it, libtutti loads this
+ *            library by name. Both ends know a named secret (a pre-shared key of TLS 1.3). The calling end sends the
+ *            name.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_TLS_TABLE_H
 #define TT_TLS_TABLE_H
@@ -11,40 +12,42 @@
 
 enum { TT_TLS_SECRET = 32 /* bytes */, TT_TLS_NAME = 64 /* characters */ };
 
-/* Of a handshake. */
+/* The state of a handshake. */
 typedef enum tt_tls_step {
   TT_TLS_DONE,
-  TT_TLS_READ,   /* wait until the socket can be read */
-  TT_TLS_WRITE,  /* ... or written */
+  TT_TLS_READ,   /* wait until the socket is readable */
+  TT_TLS_WRITE,  /* wait until the socket is writable */
   TT_TLS_CLOSED, /* the other end has closed the connection */
-  TT_TLS_KEY,    /* the other end has a different secret, or no secret of that name */
+  TT_TLS_KEY,    /* the other end has a different secret, or none of that name */
   TT_TLS_FOREIGN /* the other end does not speak TLS 1.3 */
 } tt_tls_step;
 
-/* Fills in the secret of that name; returns 0: no such name is known. */
+/* Writes the secret of that name to `secret`. Returns 0 if the name is unknown. */
 typedef int tt_tls_find_fn(const void *ctx, const char *name, unsigned char secret[TT_TLS_SECRET]);
 
-/* An end belongs to one thread at a time. Its socket is nonblocking, and stays the caller's. */
+/* One end must be used by one thread at a time. Its socket is nonblocking, and remains the caller's. */
 typedef struct tt_tls {
   size_t size;      /* of this struct */
   const char *name; /* "OpenSSL 3.0.19" */
   void *(*call)(int fd, const char *name,
-                const unsigned char secret[TT_TLS_SECRET]);      /* NULL: out of memory */
-  void *(*serve)(int fd, tt_tls_find_fn *find, const void *ctx); /* NULL: out of memory */
-  int (*greet)(void *end); /* on the calling end, until TT_TLS_DONE; a tt_tls_step */
-  /* As send(2) and recv(2), with EBADMSG for data that TLS rejects. After EAGAIN send must be called with the same bytes;
-   * it may then return more than n: as many as the call before brought. recv: 0: the end. */
+                const unsigned char secret[TT_TLS_SECRET]);      /* returns NULL if out of memory */
+  void *(*serve)(int fd, tt_tls_find_fn *find, const void *ctx); /* returns NULL if out of memory */
+  int (*greet)(void *end); /* for the calling end: call until TT_TLS_DONE; returns a tt_tls_step */
+  /* Like send(2) and recv(2), with EBADMSG for data that TLS rejects. After EAGAIN, send must be called with the same
+   * bytes again. It may then return more than n: the size passed in the earlier call. recv returns 0 at the end. */
   ssize_t (*send)(void *end, const void *bytes, size_t n);
   ssize_t (*recv)(void *end, void *bytes, size_t n);
-  size_t (*waiting)(void *end); /* bytes that recv has without the socket */
-  /* For many long messages: later calls of send and recv pass several records per system call. Bytes that send has taken
-   * may wait in this process until flush returns 0; -1 and errno as send. False: out of memory. */
+  size_t (*waiting)(void *end); /* bytes that recv can return without the socket */
+  /* For many long messages: after `bulk`, send and recv pass several records per system call. Bytes that send has
+   * accepted may stay in this process until `flush` returns 0; otherwise flush returns -1 with errno as for send.
+   * bulk returns false if out of memory. */
   int (*bulk)(void *end);
   int (*flush)(void *end);
   void (*drop)(void *end);
 } tt_tls;
 
-/* The library exports `const tt_tls *tutti_tls_of(void)`. If TLS cannot be used, all functions are NULL, and `name` is the reason. */
+/* The library exports `const tt_tls *tutti_tls_of(void)`. If TLS cannot be used, all functions are NULL, and `name`
+ * contains the reason. */
 #define TT_TLS_OF "tutti_tls_of"
 
 #endif

@@ -1,14 +1,15 @@
-/* trust.c - who is at the other end of a connection: a process of this host, or of this user; and whether a secret is strong
+/* trust.c - checks which host and user the other end of a connection belongs to, and whether a secret is strong
  * enough.
  *
- * Idea       A key that was made of a job's number, or of nothing, proves nothing: anyone can compute it. On one host the
- *            kernel's tables of connections show the user at the other end of each connection. A connection that is missing
- *            there comes from another host, or another network namespace. A connection whose ends have one address, or
- *            loopback addresses, does not leave the host: no host outside can complete one.
- * Accepted   The kernel knows the user of a connection that its listener has not accepted yet only from Linux 6.17 on; before,
- *            it shows user 0. A side that connects therefore asks again once the other side has answered.
- * Cost       Reading /proc/net/tcp and tcp6 once per connection, and only without a secret.
- * Invariant  A process that cannot be looked up is not trusted.
+ * Idea       If a key is derived from the number of a job, or from nothing, anyone can compute it, so it proves
+ *            nothing. On one host, the kernel's tables of connections show the user at the other end of each
+ *            connection. A connection that is missing there comes from another host, or from another network
+ *            namespace. A connection whose ends have the same address, or loopback addresses, does not leave the
+ *            host: no other host can establish one.
+ * Accepted   Before Linux 6.17, the kernel shows user 0 for a connection that its listener has not accepted yet. The side
+ *            that connects therefore checks again after it has received an answer.
+ * Cost       Reads /proc/net/tcp and tcp6 once per connection, and only without a secret.
+ * Invariant  If the user of a process cannot be determined, the process is not trusted.
  * Source     proc(5).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <netinet/in.h>
@@ -19,9 +20,9 @@
 
 #include "meet_line.h"
 
-typedef struct end { /* of a connection: IPv4 as the last of four words, the others 0 */
+typedef struct end { /* one end of a connection; IPv4: in the last word, the others are 0 */
   bool six;
-  uint32_t word[4]; /* network byte order */
+  uint32_t word[4]; /* in network byte order */
   unsigned port;
 } end;
 
@@ -40,7 +41,7 @@ static end end_of(const struct sockaddr_storage *at) {
   return (end){.word = {0, 0, 0, e.word[3]}, .port = e.port};
 }
 
-/* As the tables write it. */
+/* Writes an end in the format of the tables. */
 static void write_end(const end *e, bool six, char text[48]) {
   if (!six)
     snprintf(text, 48, "%08X:%04X", e->word[3], e->port);
@@ -51,7 +52,7 @@ static void write_end(const end *e, bool six, char text[48]) {
     snprintf(text, 48, "0000000000000000%08X%08X:%04X", htonl(0xffff), e->word[3], e->port);
 }
 
-/* Looks for the socket with these ends in a table, and compares its user; returns false if the table does not have it. */
+/* Looks for the socket with these ends in a table, and compares its user. Returns false if the table does not contain it. */
 static bool find_user(const char *table, bool six, const end *local, const end *remote, long user,
                       tt_trust *trust) {
   char line[512], wanted[2][48], has[2][48];
@@ -72,7 +73,7 @@ static bool find_user(const char *table, bool six, const end *local, const end *
 }
 
 static bool find_ends(int fd, end *mine, end *its) {
-  struct sockaddr_storage here = {0}, there = {0}; /* of a local socket: no address */
+  struct sockaddr_storage here = {0}, there = {0}; /* stays 0 for local sockets */
   socklen_t n = sizeof here, m = sizeof there;
   if (getsockname(fd, (struct sockaddr *)&here, &n) ||
       getpeername(fd, (struct sockaddr *)&there, &m))
@@ -115,7 +116,8 @@ bool tt_trusts(int fd) {
 
 enum { KEY_BITS = 128 };
 
-/* An upper bound of the bits of entropy: the length, and how many characters are of the kinds that occur. */
+/* Returns an upper bound of the entropy of a text, in bits: its length, times the logarithm of the number of
+ * characters of the kinds that it contains. */
 static double bits_of(const char *text) {
   static const struct {
     const char *first, *last;
@@ -131,7 +133,7 @@ static double bits_of(const char *text) {
   }
   int characters = seen[KINDS] ? 33 : 0;
   for (int k = 0; k < KINDS; k++) characters += seen[k] ? kinds[k].n : 0;
-  double each = 0; /* log2, in quarters of a bit, rounded up: no mathematics library */
+  double each = 0; /* log2, rounded up to quarters of a bit, without libm */
   for (double n = 1; n < characters; n *= 1.189207115) each += 0.25;
   return (double)length * each;
 }

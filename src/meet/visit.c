@@ -1,10 +1,10 @@
-/* visit.c - a rank in a bootstrap: it finds the agent of its host, or becomes the agent.
+/* visit.c - a rank in a bootstrap: it connects to the agent of its host, or becomes the agent.
  *
- * Idea       All ranks of a host know one name of a local socket, made from the key and the host. A rank that can
- *            bind it is the agent (agent.c); the others connect to it. When an agent serves the maximum number of
- *            ranks, or its bootstrap has begun, it gives the name up, and the next rank becomes an agent.
- * Invariant  A rank talks only to an agent of the same user that knows the key. If another user has taken
- *            the name, the rank is an agent for itself.
+ * Idea       All ranks of a host derive the same name of a local socket from the key and the host. The rank that
+ *            binds the name becomes the agent (agent.c); the others connect to it. When an agent serves the maximum
+ *            number of ranks, or its bootstrap has begun, it releases the name, and the next rank becomes an agent.
+ * Invariant  A rank only exchanges data with an agent of the same user that knows the key. If another user has taken
+ *            the name, the rank starts an agent for itself.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <poll.h>
@@ -20,8 +20,8 @@
 
 #include "meet_line.h"
 
-static const double GRACE = 5; /* s */
-enum { WAITING = 1024 /* ranks that wait until an agent accepts them */, MOMENT_MS = 50 };
+static const double GRACE = 5; /* in seconds */
+enum { WAITING = 1024 /* ranks that can wait until an agent accepts them */, MOMENT_MS = 50 };
 
 typedef struct visit {
   tt_meet_line line;
@@ -29,12 +29,12 @@ typedef struct visit {
   struct sockaddr_un name;
   socklen_t name_bytes;
   bool alone, failed;
-  tt_agent *agent; /* that this rank has started; or NULL */
+  tt_agent *agent; /* started by this rank; or NULL */
 } visit;
 
 /* ---- the agent ---- */
 
-/* An abstract name, which leaves no file: 24 digits of a keyed digest. */
+/* Makes an abstract name, which leaves no file: 24 digits of a keyed digest. */
 static void make_name(visit *v, uint64_t host) {
   const tt_piece pieces[] = {{"tutti agent 4", 14}, {&host, sizeof host}};
   unsigned char digest[TT_DIGEST];
@@ -47,7 +47,7 @@ static void make_name(visit *v, uint64_t host) {
   v->name_bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 }
 
-/* A socket of the name, or -1: *taken says that another process has it. */
+/* Returns a listening socket of that name, or -1. *taken: another process has the name. */
 static int bind_name(const visit *v, bool *taken) {
   const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   *taken = false;
@@ -59,7 +59,8 @@ static int bind_name(const visit *v, bool *taken) {
   return -1;
 }
 
-/* *taken: another process is the agent. Without a name for others this rank has an agent for itself. */
+/* Starts an agent in this process. *taken: another process is the agent already. If the name cannot be bound, this
+ * rank has an agent for itself. */
 static tutti_status become_agent(visit *v, bool *taken) {
   int pair[2];
   *taken = false;
@@ -84,7 +85,7 @@ static tutti_status become_agent(visit *v, bool *taken) {
 
 /* ---- connecting ---- */
 
-/* False: another user's process answers to the name. */
+/* Returns false if the process that has bound the name belongs to another user. */
 static bool is_own_user(visit *v) {
   struct ucred who;
   socklen_t n = sizeof who;
@@ -100,7 +101,7 @@ static bool find_agent(visit *v) {
   v->line.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (v->line.fd < 0) return false;
   const bool there = !connect(v->line.fd, (const struct sockaddr *)&v->name, v->name_bytes);
-  const bool full = !there && errno == EAGAIN; /* too many wait for it */
+  const bool full = !there && errno == EAGAIN; /* too many ranks are waiting */
   if (there && is_own_user(v)) return true;
   v->alone |= there;
   close(v->line.fd);
@@ -109,7 +110,7 @@ static bool find_agent(visit *v) {
   return false;
 }
 
-/* The agent's proof comes with its first reply. */
+/* Sends the greeting. The agent's proof is in its first reply. */
 static tutti_status greet(tt_meet_line *l) {
   static const unsigned char none[TT_DIGEST];
   tt_greeting mine;
@@ -121,7 +122,7 @@ static tutti_status greet(tt_meet_line *l) {
   return TUTTI_OK;
 }
 
-/* Connects to this host's agent, or becomes it. */
+/* Connects to this host's agent, or becomes the agent. */
 static tutti_status join_host(visit *v) {
   tt_meet_line *l = &v->line;
   double asked = 0;
@@ -175,8 +176,8 @@ static tutti_status check_agent(tt_meet_line *l, const unsigned char proof[TT_DI
   return l->greeted ? TUTTI_OK : tt_meet_unknowing(l);
 }
 
-/* The header of a reply, behind the agent's proof if it is the first; and the descriptor that may come with it;
- * *fd: -1: none. */
+/* Receives the header of a reply, which follows the agent's proof if it is the first one, and the descriptor sent
+ * along with it. *fd: -1 if no descriptor was sent. */
 static tutti_status receive_header(tt_meet_line *l, tt_reply *reply, int *fd) {
   const double until = l->until + GRACE;
   first_reply first;
@@ -197,7 +198,7 @@ static tutti_status receive_header(tt_meet_line *l, tt_reply *reply, int *fd) {
     if (n < 0 && errno == EAGAIN && tt_meet_ready(l->fd, POLLIN, until, &wait)) continue;
     tt_long_wait_end(&wait);
     if (n < 0 && errno == ECANCELED) return tt_say_interrupted("tutti_comm_create");
-    if (n <= 0) return tt_meet_recv(l, to, bytes, 0); /* it says why */
+    if (n <= 0) return tt_meet_recv(l, to, bytes, 0); /* sets the error */
     const struct cmsghdr *c = CMSG_FIRSTHDR(&message);
     if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
       memcpy(fd, CMSG_DATA(c), sizeof *fd);
@@ -225,7 +226,7 @@ static tutti_status receive_table(visit *v, int ranks, tt_table *all) {
   return status;
 }
 
-/* Has the process ended, or does it within a moment? Its sockets are closed some time before it is gone. */
+/* True if the process has ended, or ends within MOMENT_MS. Its sockets are closed some time before it is gone. */
 static bool ends(int pid) {
 #ifdef SYS_pidfd_open
   struct pollfd p = {.fd = pid ? (int)syscall(SYS_pidfd_open, pid, 0) : -1, .events = POLLIN};
@@ -238,8 +239,9 @@ static bool ends(int pid) {
 #endif
 }
 
-/* An agent that has as many ranks as it can serve closes the connection, and the rank tries the next agent;
- * but not if the agent has died, because it may have passed the rank's row on. */
+/* True if this rank should try the next agent. An agent that serves the maximum number of ranks closes the
+ * connection, and the rank then tries another; but not if the agent has died, because it may have forwarded the
+ * rank's row. */
 static bool goes_to_another(visit *v) {
   tt_meet_line *l = &v->line;
   if (l->greeted || !l->gone || v->agent || tt_seconds() > l->until || ends(l->agent)) return false;
