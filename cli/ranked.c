@@ -1,4 +1,4 @@
-/* ranked.c - starts the ranks of a command, and lets one of them complain.
+/* ranked.c - starts the ranks of a command, and lets only one of them print error messages.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ranked.h"
 

@@ -1,6 +1,6 @@
-/* api.c - one short example of every function of tutti.h, as the manual shows them (docs/reference/c-api.md).
- * Each example is a function; CHECK ends the program if a call fails or a result is wrong.
- * Try: make build/examples/api && tutti run -n 3 build/examples/api
+/* api.c - a short example of every function of tutti.h. The manual contains them
+ * (docs/reference/c-api.md). Each example is a function. CHECK ends the program if a call fails or
+ * a result is wrong. Try: make build/examples/api && tutti run -n 3 build/examples/api
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <pthread.h>

@@ -1,6 +1,6 @@
-/* api_create.c - one short example of every function of tutti_create.h and tutti_net.h, as Doxygen's pages show them (tools/Doxyfile).
- * Each example is a function; CHECK ends the program if a call fails or a result is wrong.
- * Try: make build/examples/api_create && tutti run -n 3 build/examples/api_create
+/* api_create.c - a short example of every function of tutti_create.h and tutti_net.h, for Doxygen's
+ * pages (tools/Doxyfile). Each example is a function. CHECK ends the program if a call fails or a
+ * result is wrong. Try: make build/examples/api_create && tutti run -n 3 build/examples/api_create
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,7 +68,7 @@ static void example_comm_create_gather(tutti_comm *comm) {
   CHECK(tutti_comm_free(fresh));
 }
 
-/* A store whose values are files of a folder, which all ranks see. */
+/* A store that keeps each value in a file. All ranks can access the folder. */
 static void path_of(char *path, size_t size, const char *folder, const char *key) {
   snprintf(path, size, "%s/%s", folder, key);
   for (char *c = path + strlen(folder) + 1; *c; c++)
@@ -110,7 +110,7 @@ static void example_comm_create_store(tutti_comm *comm) {
   if (tutti_comm_rank(comm) == 0) check(system(command) == 0, "the folder is gone");
 }
 
-/* A network of one rank, which sends nothing. */
+/* A network with one rank, which sends nothing. */
 static int no_send(void *self, int slot, int peer, int tag, const void *bytes, size_t n, int sure) {
   return (void)self, (void)slot, (void)peer, (void)tag, (void)bytes, (void)n, (void)sure, 1;
 }
@@ -153,7 +153,7 @@ static void example_comm_from_net(tutti_comm *comm) {
   (void)comm;
 }
 
-/* Two ranks at most, while the others do something else. */
+/* A communicator of at most two ranks, while the others do something else. */
 static void example_comm_among(tutti_comm *comm) {
   const int both[] = {0, 1}, n = tutti_comm_size(comm) > 1 ? 2 : 1;
   tutti_comm *pair, *half;
@@ -182,7 +182,7 @@ static void example_net_await(tutti_comm *comm) {
 }
 
 static void other_work(void) {
-  /* here the program's own network makes progress; it returns immediately */
+  /* here the program's own network makes progress; the function returns immediately */
 }
 static void example_idle(tutti_comm *comm) {
   tutti_idle_set(other_work);

@@ -1,7 +1,8 @@
-/* api_device.c - one short example of every function of tutti_device.h and of streams in tutti_call.h, as Doxygen's pages show them.
- * The device is a simulated one: its memory is an array, and its streams execute everything immediately. With a GPU a program
- * needs no table: it passes memory of cudaMalloc and streams of cudaStreamCreate (docs/gpu.md).
- * Try: make build/examples/api_device && tutti run -n 3 build/examples/api_device
+/* api_device.c - a short example of every function of tutti_device.h and of streams in
+ * tutti_call.h, for Doxygen's pages. The device is simulated: its memory is an array, and its
+ * streams execute everything immediately. With a GPU, a program needs no table. It passes memory
+ * from cudaMalloc and streams from cudaStreamCreate (docs/gpu.md). Try: make
+ * build/examples/api_device && tutti run -n 3 build/examples/api_device
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdint.h>
 #include <stdio.h>
@@ -23,7 +24,7 @@ static char card[4096]; /* the memory of the device */
 
 static int place(void *self, const void *at, tutti_device_place *where) {
   const uintptr_t from = (uintptr_t)card, to = (uintptr_t)at;
-  if (to < from || to >= from + sizeof card) return 1; /* the processor reads it */
+  if (to < from || to >= from + sizeof card) return 1; /* the processor can read it directly */
   *where = (tutti_device_place){.device = 0, .base = card, .bytes = sizeof card, .id = 1};
   return (void)self, 0;
 }
@@ -34,7 +35,7 @@ static int unpin(void *self, void *memory) {
   return (void)self, (void)memory, 0;
 }
 static int open_lane(void *self, int device, void **lane) {
-  *lane = calloc(1, sizeof(unsigned long long)); /* how many tickets it has given */
+  *lane = calloc(1, sizeof(unsigned long long)); /* the number of tickets issued */
   return (void)self, (void)device, !*lane;
 }
 static void close_lane(void *lane) {
@@ -74,7 +75,7 @@ static void forget(void *self, long long process) {
   (void)self, (void)process;
 }
 static int sums(void *self, tutti_type type, tutti_op op) {
-  return (void)self, (void)type, (void)op, 0; /* the processor sums */
+  return (void)self, (void)type, (void)op, 0; /* the processor computes the sums */
 }
 static int sum(void *lane, void *const *to, int nto, const void *const *from, int n, size_t count,
                tutti_type type, tutti_op op) {

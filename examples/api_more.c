@@ -1,6 +1,6 @@
-/* api_more.c - a short example of each function that tutti.h does not declare itself, for Doxygen's pages (tools/Doxyfile).
- * Each example is a function; CHECK ends the program if a call fails or a result is wrong.
- * Try: make build/examples/api_more && tutti run -n 3 build/examples/api_more
+/* api_more.c - a short example of each function that tutti.h itself does not declare, for Doxygen's
+ * pages (tools/Doxyfile). Each example is a function. CHECK ends the program if a call fails or a
+ * result is wrong. Try: make build/examples/api_more && tutti run -n 3 build/examples/api_more
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
