@@ -5,7 +5,8 @@
  *
  * Without a FILE, the data are normally distributed floats, once as they are and once with every second float
  * set to 0. Rates count the bytes of the numbers, not of the compressed data. The time of decompression is the
- * time of both minus the time of compression. --bf16 uses the upper halves of the floats, losslessly.
+ * time of compression and decompression minus that of compression alone. --bf16 uses the upper halves of the
+ * floats, losslessly.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <dlfcn.h>
 #include <math.h>

@@ -67,7 +67,7 @@ enum { ROWS = sizeof rows / sizeof *rows };
 
 static int rank, ranks;
 
-/* Seconds per call on the slowest rank, measured over a block of calls. */
+/* Returns the seconds per call on the slowest rank, measured over a block of calls. */
 static double time_block(int row, call *c, int own, int rotates, long calls) {
   floor_meet();
   const double from = timing_now();

@@ -107,7 +107,7 @@ static uint64_t wrong(void) {
 
 /* ---- times ---- */
 
-/* Makes some calls; returns the seconds per call. */
+/* Makes some calls. Returns the seconds per call. */
 static double time_calls(int calls) {
   DO(tutti_barrier(comm));
   const double from = timing_now();

@@ -23,7 +23,7 @@ enum { BEYOND = 32 << 20, LEVELS = 3, REPEATS = 7 };
 
 static struct {
   unsigned char *a, *b, *d;
-  size_t bytes[LEVELS]; /* of one vector */
+  size_t bytes[LEVELS]; /* size of one vector */
   double copy[LEVELS];  /* GB/s */
 } bench;
 

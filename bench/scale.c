@@ -2,8 +2,8 @@
  * resources that one of these ranks needs before its first message.
  *
  *   scale prices P TOPO FIGURES TYPE PLAN SIZE ...   the predicted seconds of a plan (with `all`,
- *                                                    of
- *                                             the plan that would be chosen), one line per size
+ *                                                    of the plan that would be chosen), one line
+ *                                                    per size
  *   scale setup P TOPO FIGURES HOSTS          creates one rank's communicator over a network that
  *                                             moves no data, and its plans
  *   scale schedule P PLAN [COLLECTIVE]        builds one rank's schedule, and prepares it to run

@@ -1,11 +1,11 @@
 /* starting.c - the resources needed to start a job with very many ranks, measured on this machine.
  *
- *   starting real RANKS                 processes on this host create a communicator. Up to
- *                                    64 ranks then compute a sum
+ *   starting real RANKS                 processes on this host create a communicator. Up to 64
+ *                                       ranks then compute a sum
  *   starting simulated HOSTS PER_HOST   the bootstrap of a job on HOSTS hosts. Each host is a
- *                                    process with its ranks as threads. Rank 0 has its own process,
- *                                    which serves the rendezvous. The messages are the same as
- *                                    between hosts
+ *                                       process with its ranks as threads. Rank 0 has its own
+ *                                       process, which serves the rendezvous. The messages are the
+ *                                       same as between hosts
  *   starting tables RANKS               memory per rank of a communicator over a network, in bytes
  *
  * Prints one line of pairs "NAME VALUE". For `real`: the seconds from the start of the first

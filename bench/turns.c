@@ -14,8 +14,8 @@
  *            rails: ucx over all devices of TURNS_RAILS (TUTTI_RAILS), with TURNS_RAILS_PROFILE.
  *            shim: MPI_Allreduce, with tutti's library preloaded.
  *            gloo: the fastest of its algorithms, over TURNS_INTERFACE or the loopback.
- *            On one host also the lower bounds exchange, two-shot and stream (turns_floor.c), for the sizes and numbers of
- *            ranks that they support.
+ *            exchange, two-shot, stream: lower bounds on one host (turns_floor.c), for the sizes and numbers of ranks
+ *            that they support.
  * Cycle      every rank writes its vector, makes the call, and reads the result; the time of the same accesses
  *            without the call is subtracted.
  *            loop: one call after another.

@@ -40,7 +40,7 @@ typedef struct own_lines {
   _Alignas(128) atomic_long met;
   double seconds;
   _Alignas(128) atomic_long ping;
-  _Alignas(128) atomic_long half[2]; /* for floor_stream: copied, summed */
+  _Alignas(128) atomic_long half[2]; /* for floor_stream: pieces copied and summed */
   struct {
     _Alignas(128) atomic_long number;
     float payload[FLOOR_EXCHANGE];

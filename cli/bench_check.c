@@ -80,7 +80,7 @@ static uint16_t narrow(float x, int drop, int bias) {
   return (uint16_t)(sign | rest >> drop);
 }
 
-/* As above, to 8 bits, `fraction` of which are the fraction's. x is not negative. If it is less than the smallest
+/* As above, to 8 bits, with `fraction` bits for the fraction. x is not negative. If it is less than the smallest
  * normal number, it is a multiple of the smallest subnormal: a mean over many ranks. */
 static uint8_t narrow8(float x, int fraction, int bias) {
   const float normal = 1.0f / (float)(1 << (bias - 1));

@@ -152,7 +152,7 @@ static int find_family(mpi_options *o) {
                   o->argv[0]);
 }
 
-/* The folder that contains this command. */
+/* Stores the folder that contains this command. */
 static void own_folder(char folder[PATH_MAX]) {
   const ssize_t n = readlink("/proc/self/exe", folder, PATH_MAX - 1);
   folder[n > 0 ? n : 0] = 0;

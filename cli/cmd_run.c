@@ -181,7 +181,7 @@ static int attend(pid_t keeper, int orders, const sigset_t *set, bool part, bool
     if (s <= 0 || s == SIGCHLD || s == SIGPIPE) continue;
     if (s == SIGINT) *interrupted = true;
     run_order order = {(unsigned char)s, !ranks_have(s, info.si_code)};
-    if (write(orders, &order, sizeof order) < 0) continue; /* the guard is ending */
+    if (write(orders, &order, sizeof order) < 0) continue; /* the guard is about to end */
     if (s == SIGTSTP && !part) raise(SIGSTOP);
   }
 }

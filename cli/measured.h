@@ -11,13 +11,13 @@ enum { MEASURED_PLANS = 128 };
 typedef struct measured_size {
   size_t bytes;
   char chosen[CLI_PLAN];
-  double predicted, seconds; /* of the chosen plan; predicted is 0 if there is no estimate for it */
+  double predicted, seconds; /* of the chosen plan; predicted is 0 without an estimate */
   double noise;              /* ratio of the chosen plan to itself: 1 or more */
   survey_plan plan[MEASURED_PLANS];
   int plans, best;     /* best: the index of the fastest plan, or -1 if none ran */
   double best_seconds; /* timed alternately with the chosen plan; may equal `seconds` */
   double ratio;        /* chosen over best: the median over the rounds, each of which times both */
-  int kept, rounds;    /* kept: rounds in which the cores were as far apart as in the profile */
+  int kept, rounds;    /* kept: rounds with cores at the same distance as in the profile */
 } measured_size;
 
 typedef struct measured_sum {

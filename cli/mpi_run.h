@@ -18,7 +18,7 @@ typedef struct mpi_options {
   bool off;              /* the MPI runs all calls (TUTTI_DROPIN=0) */
   bool compare;
   long rounds;
-  cli_form format; /* of the comparison */
+  cli_form format; /* format of the comparison */
   char **argv;
 } mpi_options;
 

@@ -39,7 +39,7 @@ typedef enum peer_state { PEER_NEAR, PEER_FAR, PEER_SHARED, PEER_STATES, PEER_MO
 typedef struct peer_row {
   size_t bytes, count;
   int rounds;
-  long calls[PEER_SIDES];                  /* in a time slice */
+  long calls[PEER_SIDES]; /* number of calls in a time slice */
   int64_t wrong; /* wrong elements of the other library's result, or -1 if not checked */
   double seconds[PEER_SIDES][PEER_ROUNDS]; /* on the slowest rank */
   double line[2][PEER_ROUNDS];             /* round trip of a cache line, before and after; in s */
@@ -63,7 +63,7 @@ typedef struct peer_memory {
   int ranks, cores;
   size_t sizes;
   /* written by the ranks */
-  char version[256]; /* of the other library */
+  char version[256]; /* version of the other library */
   int bound;         /* cores that rank 0 may use */
   atomic_int failed; /* set before `failure` is written */
   char failure[600];
@@ -84,7 +84,7 @@ int peer_list(const char *text, peer_place places[PEERS], int *n);
  * library's name. */
 void peer_title(const peer_memory *m, char title[32]);
 /* Stores, in one line, the variables that change this library's behavior: those in the environment, and those that
- * --compare sets because the environment does not. Stores "" if there are none. */
+ * --compare sets because the environment does not. The line may be empty. */
 void peer_settings(const peer_memory *m, char text[400]);
 /* Returns the i-th variable that --compare sets, and stores its value in *value. Returns NULL after the last one. */
 const char *peer_preset(const peer_memory *m, int i, const char **value);

@@ -1,9 +1,9 @@
 /* peer_find.c - finds the installed libraries for --compare.
  *
- * Idea      An MPI is found through its launcher, whose --version identifies the MPI. The launcher
- *           is searched in the folder that --compare names, in the active virtual environment, in
- *           ~/.local (where PyPI's packages install it), and in PATH (where Debian's is). The
- *           library is near the launcher. gloo and NCCL are part of PyTorch.
+ * Idea      An MPI is found through its launcher, whose --version identifies the MPI. The command
+ *           searches for the launcher in the folder that --compare names, in the active virtual
+ *           environment, in ~/.local (where PyPI's packages install it), and in PATH (where
+ *           Debian's is). The library is near the launcher. gloo and NCCL are part of PyTorch.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <dlfcn.h>
 #include <fnmatch.h>

@@ -6,7 +6,8 @@
  *           rank, so the steps are numbered in an order that works, and `derive` determines which
  *           steps have to wait. A step with several chunks becomes one step per chunk.
  * Scratch   A chunk of MSCCL's scratch may hold any part of the vector, but a block of tutti's tmp
- *           has the size of a certain block. Chunk c with part b of the vector is tmp[c * B + b].
+ *           has the size of a particular block of the vector. Chunk c with part b of the vector is
+ *           tmp[c * B + b].
  * Sums      For each slot, the number of ranks in its sum is known. The step that completes the sum
  *           is marked `last`.
  * Limits    Messages between two ranks arrive in the order of sending, so those of several channels
@@ -89,7 +90,7 @@ static void send(importer *m, int rank, int to, int channel, value *from) {
   fputc('\n', m->to[rank]);
 }
 
-/* Returns the oldest message between these ranks; NULL if there is none, or if it belongs to another channel. */
+/* Returns the oldest message between these ranks; NULL if none exists or it belongs to another channel. */
 static message **oldest(importer *m, int from, int to, int channel) {
   for (message **at = &m->first; *at; at = &(*at)->next)
     if ((*at)->from == from && (*at)->to == to) return (*at)->channel == channel ? at : NULL;
@@ -191,7 +192,7 @@ static void run_chunk(importer *m, int block, const xml_step *s, int chunk) {
   }
 }
 
-/* Runs the steps of a thread block that can run now. Returns false if there are none. */
+/* Runs the steps of a thread block that can run now. Returns false if no step can. */
 static bool advance(importer *m, int block) {
   const xml_block *b = &m->a->block[block];
   const int from = m->at[block];

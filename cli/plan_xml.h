@@ -43,7 +43,7 @@ typedef struct xml_block {
 
 typedef struct xml_algo {
   char name[80], coll[24];
-  int ranks, chunks; /* chunks: of the whole vector */
+  int ranks, chunks; /* chunks: number in the whole vector */
   bool in_place;
   int part, scratch; /* part: chunks of a rank's own part, if any; scratch: maximum per rank */
   xml_block *block;

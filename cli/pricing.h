@@ -15,7 +15,7 @@ typedef struct price_options {
   bool all;                /* for explain: also print the table of all candidates */
   bool here;               /* no machine was named, so this one is used */
   const char *topology;
-  char levels[160]; /* of the topology */
+  char levels[160]; /* levels of the topology */
   const char *what; /* the argument, or NULL */
 } price_options;
 

@@ -30,7 +30,7 @@ int job_fail_alike(int status);
 
 /* ---- meet.c, meet_mpi.c ---- */
 
-/* The family of the MPI that this command is linked with, such as "ompi"; NULL if there is none. */
+/* The family of the MPI that this command is linked with, such as "ompi", or NULL. */
 extern const char *const job_family;
 /* Creates a communicator of all ranks. Free it before job_leave, which ends the job. */
 tutti_status job_join(tutti_comm **comm);

@@ -2,8 +2,7 @@
  *
  * front  the process that the user sees (cmd_run.c). It forwards signals and waits.
  * keeper the front's child (run_keeper.c). It only waits. It has its own process group and another
- * name, so
- *        that neither Ctrl-C nor the end of the front ends it.
+ *        name, so that neither Ctrl-C nor the end of the front ends it.
  * guard  the keeper's child (run_guard.c). It starts the ranks, reads their output, reaps them and
  *        ends them. It is a subreaper: all processes that ranks start, including daemons, remain
  *        its descendants, so it can end all of them.
@@ -50,7 +49,7 @@ typedef struct run_options {
   bool bind_there, label_there;
   const char *agent; /* command that starts a process on a host; NULL for ssh */
   int first, total;  /* first rank here; ranks of the job, or 0 if this is not a part */
-  int newcomer;      /* number of this part's first joiner; 0 if its ranks are no joiners */
+  int newcomer;      /* the number of this part's first joiner; 0 if it has none */
   int leash;         /* for a part: the job ends when this descriptor closes */
 } run_options;
 

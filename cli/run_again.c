@@ -2,7 +2,7 @@
  *
  * Idea       On one host, a joiner replaces a dead rank. With --hosts, a part does the same, with
  *            numbers from the job's rendezvous (run_joiners.c). If the part itself has ended, the
- *            guard that called it starts its ranks on another host.
+ *            guard that started it starts its ranks on another host.
  * Invariant  Before each restart of a rank there is a pause, which is twice as long each time.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>

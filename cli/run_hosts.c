@@ -189,7 +189,7 @@ static int pass_on(pid_t agent, int leash, const sigset_t *set) {
     const unsigned char byte = (unsigned char)s;
     if (s <= 0 || s == SIGCHLD) continue;
     if (s == SIGTERM && info.si_code == SI_USER) _exit(128 + SIGTERM);
-    if (leash >= 0 && write(leash, &byte, 1) < 0) continue; /* the agent is ending */
+    if (leash >= 0 && write(leash, &byte, 1) < 0) continue; /* the agent is about to end */
   }
 }
 
@@ -198,7 +198,7 @@ static bool tell(int leash, const char *word, char end) {
   return write(leash, word, n) == (ssize_t)n && write(leash, &end, 1) == 1;
 }
 
-/* Runs instead of a rank's program; returns an exit status. */
+/* Runs instead of a rank's program. Returns an exit status. */
 int run_carry(const run_options *o, int host) {
   const run_host *h = &o->hosts[host];
   text line = {NULL, 0, 0};

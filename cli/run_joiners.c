@@ -47,7 +47,7 @@ int run_joiner_ended(const run_options *o, int rank, int newcomer, bool again) {
   return ask(&news, &first) > 0 ? first - 1 : -1;
 }
 
-/* Returns the live or unused host with the fewest ranks, or -1 if there is none. */
+/* Returns the live or unused host with the fewest ranks, or -1. */
 static int least_loaded(const run_options *o, int lost, const bool *lives) {
   int best = -1, fewest = 0;
   for (int i = 0; i < o->nhosts; i++) {

@@ -2,8 +2,7 @@
  * simultaneously, the third ends the ranks.
  *
  * Idea       it is a subreaper that only waits. It has its own name, so that it survives if all
- *            processes
- *           named tutti are killed. The orphans then become its children.
+ *            processes named tutti are killed. The orphans then become its children.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <signal.h>

@@ -3,9 +3,9 @@
  * Idea       Every pipe has a buffer for its unfinished line. Finished lines, with the prefix, are
  *            appended to a sink's queue. A sink is written only when it is writable, so a slow
  *            reader never blocks the guard.
- * Invariants A queue holds whole lines, so lines are never mixed. If stdout and
- *            stderr are the same file, they are one sink. While a queue is full, its pipes are not
- *            read, so memory is bounded and nothing is dropped.
+ * Invariants A queue holds whole lines, so lines are never mixed. If stdout and stderr are the same
+ *            file, they are one sink. While a queue is full, its pipes are not read, so memory is
+ *            bounded and nothing is dropped.
  * Limit      A line longer than LINE_MAX_BYTES is split into several lines.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>

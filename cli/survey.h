@@ -28,7 +28,7 @@ typedef struct survey_plan {
   double round[SURVEY_ROUNDS]; /* in s */
   double far[SURVEY_ROUNDS];   /* round trip between cores, in s; 0 if unknown, or SURVEY_MOVED */
   int rounds, behind; /* behind: in how many rounds it was much slower than the best plan */
-  long calls;                  /* in each round */
+  long calls;         /* number of calls per round */
   /* only rounds with about this round trip (s) count; 0, or no such round: all count */
   double wanted;
   int kept;      /* rounds at that distance */

@@ -1,10 +1,10 @@
 /* trace_read.c - reads the traces that tutti writes.
  *
  * Idea       a strict reader of the JSON that tutti writes: an array of objects that contain
- *           strings, numbers and one object `args`, without escapes. Anything else is rejected,
- *           with its line and column. The reader is not recursive and stores no lines. The memory
- *           per event and the number of events are bounded. Lanes and kinds of calls are found
- *           through a hash table, because there may be many of them.
+ *            strings, numbers and one object `args`, without escapes. Anything else is rejected,
+ *            with its line and column. The reader is not recursive and stores no lines. The memory
+ *            per event and the number of events are bounded. Lanes and kinds of calls are found
+ *            through a hash table, because there may be many of them.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <math.h>

@@ -6,9 +6,9 @@
  *           fastest message.
  * Others    tune_network measures all hosts simultaneously, so a slow host makes its results worse. If hosts differ, these
  *           are set to the values of the median host.
- * Written    A host's parameters are written if they differ from the median: the time per byte by more than a fifth,
- *            or the time of a message by a factor of two, because a busy core slows messages down as well. At least
- *            three hosts are needed, because with two, no measurement can tell which one is slow.
+ * Written   A host's parameters are written if they differ from the median: the time per byte by more than a fifth,
+ *           or the time of a message by a factor of two, because a busy core slows messages down as well. At least
+ *           three hosts are needed, because with two, no measurement can tell which one is slow.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>

@@ -2,9 +2,8 @@
  * cores.
  *
  * Idea      the hypervisor migrates virtual CPUs, and no parameters hold both for near and for far
- *           cores. The
- *            distance that occurred in most launches is chosen. A launch in which it did not occur
- *            keeps its most frequent distance.
+ *           cores. The distance that occurred in most launches is chosen. A launch in which it did
+ *           not occur keeps its most frequent distance.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "tune.h"
 

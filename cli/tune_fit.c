@@ -3,15 +3,12 @@
  * Idea      the cost model itself is fitted: each parameter in turn is increased or decreased, in
  *           smaller and smaller steps, as long as the estimates come closer to the measured times.
  * Distance  between an estimate and a time: the absolute logarithm of their ratio. The part beyond
- *            MOST_OFF is divided by BEYOND, so that effects outside the model do not distort the
- *            result, but parameters far from their start are still found. Plans that are slow at
- *            their size
- *           count less, because they never run. Later the loss of the choice, which is the time
- *           that the
- *            chosen plans lose to the best ones, has the same weight. It is omitted at first
- *            because it is discontinuous and would keep the parameters from changing. A small
- *            penalty grows with the
- *           distance from the start.
+ *           MOST_OFF is divided by BEYOND, so that effects outside the model do not distort the
+ *           result, but parameters far from their start are still found. Plans that are slow at
+ *           their size count less, because they never run. Later the loss of the choice, which is
+ *           the time that the chosen plans lose to the best ones, has the same weight. It is
+ *           omitted at first because it is discontinuous and would keep the parameters from
+ *           changing. A small penalty grows with the distance from the start.
  * Cost      a few hundred evaluations of all estimates of a few communicators: about a second. If
  *           it takes longer, the fit stops at its time limit and reports this.
  * Source    coordinate descent; least absolute deviations.

@@ -1,11 +1,10 @@
 /* tune_hosts.c - measures the link of each host.
  *
  * Idea      Each host receives a stream from the first, second and third host before it, while it
- *           sends to those after it.
- *            The two directions are independent, so a slow reader does not delay what a host
- *            receives. Then the same pairs of hosts exchange short messages, one pair after the
- *            other.
- * Cost       a few seconds, in which slow hosts receive three megabytes several times.
+ *           sends to those after it. The two directions are independent, so a slow reader does not
+ *           delay what a host receives. Then the same pairs of hosts exchange short messages, one
+ *           pair after the other.
+ * Cost      a few seconds, in which slow hosts receive three megabytes several times.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <sched.h>
 #include <stdlib.h>

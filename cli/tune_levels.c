@@ -3,8 +3,8 @@
  * Idea      two cores in different domains of a level send a cache line back and forth. Then the
  *           cores of a domain read the data that cores of another domain have just written. Each
  *           core has a partner, and all read simultaneously, so that they share the link. Both
- *            results are compared with those of the nearest cores, which the other parameters of
- *            shared memory describe.
+ *           results are compared with those of the nearest cores, which the other parameters of
+ *           shared memory describe.
  * Cost      less than a second for each level.
  * Limit     if all cores are in different domains of a level, the other parameters include it.
  * SPDX-License-Identifier: BSD-3-Clause */

@@ -3,17 +3,17 @@
  * Idea      a schedule's step is a round of a ring: a rank sends a message to the next host while it
  *           receives one from the previous host. A message to every other host (one-shot) takes
  *           longer by the cost of each additional message. That cost is alpha, the cost at a port.
- *           If hosts share
- *            processors, it is `processor`, the cost at a core of either end (o of LogP). Rounds of
- *            two hosts, while the other hosts sleep, show whether processors are shared. The
- *            remainder of a round is `delay` (L): the route, and the time slices of ranks that poll.
- *            A stream yields beta. If a shaped link carries more after a pause, it has burst credit
- *            (`burst`). If two simultaneous streams are as fast as one, there are more ports. If a
- *            stream slows down one in the other direction, the link is half-duplex (`half`).
- * Levels     are measured by one host of each domain, within one domain of the next level.
- * Repeats    A measurement is repeated until its quartiles are close to each other, or for ENOUGH
- *            seconds. The sum of times that decides this is the same on all ranks. The result is the
- *            median.
+ *           If hosts share processors, it is `processor`, the cost at a core of either end (o of
+ *           LogP). Rounds of two hosts, while the other hosts sleep, show whether processors are
+ *           shared. The remainder of a round is `delay` (L): the route, and the time slices of ranks
+ *           that poll. A stream yields beta. If a shaped link carries more after a pause, it has
+ *           burst credit (`burst`). If two simultaneous streams are as fast as one, there are more
+ *           ports. If a stream slows down one in the other direction, the link is half-duplex
+ *           (`half`).
+ * Levels    are measured by one host of each domain, within one domain of the next level.
+ * Repeats   A measurement is repeated until its quartiles are close to each other, or for ENOUGH
+ *           seconds. The sum of times that decides this is the same on all ranks. The result is the
+ *           median.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>

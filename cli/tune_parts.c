@@ -2,9 +2,8 @@
  * from another process, and waking up.
  *
  * Idea      each measurement is repeated REPEATS times, or ENOUGH seconds and at least LEAST times
- *           if
- *            that is sooner. The result is the median. Vectors have the size of blocks of a
- *            collective that fit into the second-level cache.
+ *           if that is sooner. The result is the median. Vectors have the size of blocks of a
+ *           collective that fit into the second-level cache.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <signal.h>

@@ -1,16 +1,15 @@
 /* tune_ranks.c - times plans on ranks that share memory, so that the model can be fitted to them.
  *
  * Idea      a few plans are chosen that together depend on every parameter: with many and few
- *           messages,
- *            with one and many readers, with fast paths and steps. They are timed alternately
- *            (survey.h), at one size after the other, and this is repeated until the time limit. It
- *            ends earlier if most of the time has passed and the rounds of nearly all plans agree.
- *            It does not end before that, because rounds within one second may agree and still
- *            differ from those of the next.
- * Time       is checked after each size. Small and large sizes alternate, so that a slow machine,
- *            which does not have time for all sizes, has measured some of each.
- * Cores      If the hypervisor migrates virtual CPUs, one machine behaves like several. Rounds are
- *            therefore collected separately for each distance (tune_far.c).
+ *           messages, with one and many readers, with fast paths and steps. They are timed
+ *           alternately (survey.h), at one size after the other, and this is repeated until the
+ *           time limit. It ends earlier if most of the time has passed and the rounds of nearly all
+ *           plans agree. It does not end before that, because rounds within one second may agree
+ *           and still differ from those of the next.
+ * Time      is checked after each size. Small and large sizes alternate, so that a slow machine,
+ *           which does not have time for all sizes, has measured some of each.
+ * Cores     If the hypervisor migrates virtual CPUs, one machine behaves like several. Rounds are
+ *           therefore collected separately for each distance (tune_far.c).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <sched.h>

@@ -1,8 +1,8 @@
 /* api_device.c - a short example of every function of tutti_device.h and of streams in
  * tutti_call.h, for Doxygen's pages. The device is simulated: its memory is an array, and its
  * streams execute everything immediately. With a GPU, a program needs no table. It passes memory
- * from cudaMalloc and streams from cudaStreamCreate (docs/gpu.md). Try: make
- * build/examples/api_device && tutti run -n 3 build/examples/api_device
+ * from cudaMalloc and streams from cudaStreamCreate (docs/gpu.md).
+ * Try: make build/examples/api_device && tutti run -n 3 build/examples/api_device
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdint.h>
 #include <stdio.h>
@@ -87,7 +87,7 @@ static const char *error(void *self) {
 
 /* ---- the examples ---- */
 
-static void example_device(tutti_comm *comm) { /* before the first communicator is made */
+static void example_device(tutti_comm *comm) { /* called before the first communicator is created */
   const tutti_device device = {.size = sizeof device,
                                .name = "an array",
                                .place = place,
@@ -113,14 +113,14 @@ static void example_device(tutti_comm *comm) { /* before the first communicator 
 }
 
 static void example_device_here(tutti_comm *comm) {
-  const char *name = tutti_device_here(); /* NULL: vectors of the host only */
+  const char *name = tutti_device_here(); /* NULL if only vectors in host memory are supported */
   check(name && strcmp(name, "an array") == 0, "the device of this program");
   (void)comm;
 }
 
 enum { N = 3 };
 static float *const x = (float *)card, *const y = (float *)(card + 2048); /* on the device */
-static void *const stream = NULL; /* the legacy default stream, or what cudaStreamCreate gave */
+static void *const stream = NULL; /* the legacy default stream, or one from cudaStreamCreate */
 
 static void example_stream(tutti_comm *comm) {
   const int P = tutti_comm_size(comm);
@@ -137,8 +137,8 @@ static void example_stream(tutti_comm *comm) {
   broadcast.src = y;
   for (int i = 0; i < N; i++) x[i] = (float)tutti_comm_rank(comm); /* on a GPU: a kernel */
   CHECK(tutti_call_on_stream(comm, &sum));                         /* returns immediately */
-  CHECK(tutti_call_on_stream(comm, &broadcast));                   /* what comes later waits */
-  CHECK(tutti_stream_wait(comm)); /* until no stream waits for tutti */
+  CHECK(tutti_call_on_stream(comm, &broadcast)); /* later work on the stream waits */
+  CHECK(tutti_stream_wait(comm));                /* waits until no stream is waiting for tutti */
   for (int i = 0; i < N; i++) check(y[i] == (float)(P * (P - 1) / 2), "the sum of the ranks");
 }
 

@@ -1,11 +1,10 @@
 /* fashion.c - trains a classifier of clothes, on all ranks together.
  *
- * Idea      Every rank has the same network and processes its part of each batch.
- *            tutti sums the gradients while the next ones are computed. All ranks therefore make
- *            the same step, and their weights stay equal to the last bit.
+ * Idea      Every rank has the same network and processes its part of each batch. tutti sums the
+ *           gradients while the next ones are computed. All ranks therefore make the same step, and
+ *           their weights stay equal to the last bit.
  * Try       tutti run -n 4 build/examples/fashion
- * Read       fashion_exchange.c for the calls of tutti, and fashion_train.c for where they are
- *            made.
+ * Read      fashion_exchange.c for the calls of tutti, and fashion_train.c for where they are made.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <cblas.h>
 #include <errno.h>

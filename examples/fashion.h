@@ -179,7 +179,7 @@ typedef struct trainer {
   int64_t steps_per_epoch, steps_in_all;
   float rate;      /* of the step that began last */
   int64_t *order;  /* the order of the pictures in this epoch */
-  uint8_t *labels; /* of this rank's part of the batch */
+  uint8_t *labels; /* labels of this rank's part of the batch */
   kept kept;
 } trainer;
 

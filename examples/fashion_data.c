@@ -1,8 +1,8 @@
 /* fashion_data.c - reads pictures and labels from gzip IDX files, and sends them to every rank.
  *
- * Idea      One rank reads and unpacks the files, and tutti_broadcast sends them to
- *            the others. Files are thus read once, and missing or damaged files are detected in one
- *            place. tutti_comm_abort then notifies the other ranks.
+ * Idea      One rank reads and unpacks the files, and tutti_broadcast sends them to the others.
+ *           Files are thus read once, and missing or damaged files are detected in one place.
+ *           tutti_comm_abort then notifies the other ranks.
  * Format    IDX: big-endian words (magic, count, and for pictures rows and
  *           columns), then one byte per pixel or label.
  * SPDX-License-Identifier: BSD-3-Clause */

@@ -1,16 +1,16 @@
 /* fashion_exchange.c - sums the gradients over all ranks: the part that uses tutti.
  *
  * Idea      The backward pass computes the last layer's gradient first. As soon as it is ready, it
- *            is passed to tutti's buckets, which sum it while the gradients of lower layers are
- *            computed (Gibiansky 2017, "Bringing HPC techniques to deep learning"). The program
- *            waits for the sum only when the layer is next used: in the next forward pass. The
- *            first layer is large and its gradient is the last one, so it is computed in pieces.
- *            The buckets determine how many pieces are summed together.
- * Progress  Without a progress thread, sums advance only inside calls of tutti, so the
- *            computation calls it in between (exchange_poke).
+ *           is passed to tutti's buckets, which sum it while the gradients of lower layers are
+ *           computed (Gibiansky 2017, "Bringing HPC techniques to deep learning"). The program
+ *           waits for the sum only when the layer is next used: in the next forward pass. The first
+ *           layer is large and its gradient is the last one, so it is computed in pieces. The
+ *           buckets determine how many pieces are summed together.
+ * Progress  Without a progress thread, sums advance only inside calls of tutti, so the computation
+ *           calls it in between (exchange_poke).
  * Deaths    With --survive, the loss of a rank is not an error here. The step is dropped, and
- *            fashion_survive.c continues.
- * The loss   is summed as one more float after the last layer's gradient.
+ *           fashion_survive.c continues.
+ * The loss  is summed as one more float after the last layer's gradient.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <stdio.h>

@@ -2,13 +2,13 @@
  * the naive plan.
  *
  * Idea      The same training steps run in four variants, which are interleaved, so that noise
- *            disturbs all of them equally. The result is the median of the rounds. The hidden share
- *            of a round is 1 - (time in wait) / (time of the same
- *           sums, blocking); the program shows the median over the rounds.
- * Honest    Sums also advance inside start and test. That time is not waiting, but it is not
- *            free either, so the program prints it together with the duration of the whole step,
- *            which is what the user notices. "No core" is the time in which a rank was ready to run
- *            but had no core, because of other ranks or programs. The other times include it.
+ *           disturbs all of them equally. The result is the median of the rounds. The hidden share
+ *           of a round is 1 - (time in wait) / (time of the same sums, blocking); the program shows
+ *           the median over the rounds.
+ * Honest    Sums also advance inside start and test. That time is not waiting, but it is not free
+ *           either, so the program prints it together with the duration of the whole step, which is
+ *           what the user notices. "No core" is the time in which a rank was ready to run but had
+ *           no core, because of other ranks or programs. The other times include it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* fashion_report.c - prints the progress, the result, and the time line.
  *
- * Idea      On a terminal, one line is rewritten; otherwise there is one line per epoch.
- *            Only rank 0 prints, but the time line has the events of every rank, which rank 0
- *            gathers. All ranks use the same clock.
+ * Idea      On a terminal, one line is rewritten; otherwise there is one line per epoch. Only rank
+ *           0 prints, but the time line has the events of every rank, which rank 0 gathers. All
+ *           ranks use the same clock.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <stdio.h>

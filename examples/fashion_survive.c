@@ -2,15 +2,14 @@
  *
  * Idea      When a rank detects a death, it may have applied more of a step's sums than its neighbour, or
  *           fewer. Each rank therefore keeps its state from before the current step, and drops all later
- *           changes. The survivors make a new communicator (tutti_comm_shrink). All of them
- *            receive the state of its first rank and repeat that rank's step, with the same batch in fewer
- *            parts. The sums are the same, except for rounding.
- *           At the end of each epoch, a joiner may be added (tutti_comm_grow) if `tutti run
- *            --respawn` has started one. It receives the first rank's state in the same way.
- *           If the network is partitioned, each side loses the other. Only the side with more than half of
- *           the ranks
- *            continues. The ranks of the smaller side end, and may be restarted as joiners.
- * Cost       one copy of the weights and velocities per step: 2 MB.
+ *           changes. The survivors make a new communicator (tutti_comm_shrink). All of them receive the
+ *           state of its first rank and repeat that rank's step, with the same batch in fewer parts. The
+ *           sums are the same, except for rounding. At the end of each epoch, a joiner may be added
+ *           (tutti_comm_grow) if `tutti run --respawn` has started one. It receives the first rank's state
+ *           in the same way. If the network is partitioned, each side loses the other. Only the side with
+ *           more than half of the ranks continues. The ranks of the smaller side end, and may be restarted
+ *           as joiners.
+ * Cost      one copy of the weights and velocities per step: 2 MB.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* fashion_train.c - one training step, and the test, on all ranks together.
  *
- * Idea      The batch is the same for any number of ranks. The order of the pictures
- *            depends only on the epoch, and the batch is split into P parts whose sizes differ by
- *            at most one. P ranks thus compute the same as one rank, except for the order in which
- *            floats are added.
+ * Idea      The batch is the same for any number of ranks. The order of the pictures depends only
+ *           on the epoch, and the batch is split into P parts whose sizes differ by at most one. P
+ *           ranks thus compute the same as one rank, except for the order in which floats are
+ *           added.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 #include "fashion.h"
 
-static const uint64_t SEED = 20170825;   /* of weights and orders */
+static const uint64_t SEED = 20170825;   /* seed for weights and orders */
 static const float PEAK_RATE = 0.06f;    /* learning rate: up in WARM_UP steps, then */
 enum { WARM_UP = 200, TEST_ROWS = 250 }; /* down half a cosine to 0 */
 

@@ -1,5 +1,5 @@
-/* hello.c - adds the numbers of all ranks. Every rank gets the sum. Try: tutti run -n 4
- * build/examples/hello
+/* hello.c - adds the numbers of all ranks. Every rank gets the sum.
+ * Try: tutti run -n 4 build/examples/hello
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <tutti.h>

@@ -1,5 +1,5 @@
-/* hello_mpi.c - adds the numbers of all ranks of an MPI job. Every rank gets the sum. Try:
- * mpirun.openmpi -n 4 build/examples/hello_mpi_ompi
+/* hello_mpi.c - adds the numbers of all ranks of an MPI job. Every rank gets the sum.
+ * Try: mpirun.openmpi -n 4 build/examples/hello_mpi_ompi
  *      TUTTI_NODES=0,0,1,1 TUTTI_EXPLAIN=1 mpirun.mpich -n 4 build/examples/hello_mpi_mpich
  *      tutti run -n 4 build/examples/hello_mpi_ompi
  * SPDX-License-Identifier: BSD-3-Clause */

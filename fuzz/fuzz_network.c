@@ -60,7 +60,7 @@ static void write_head(const posted *p, size_t n) {
   const uint64_t id = ID;
   memcpy(whole, p->tag >= TAG_CONTROL ? (const void *)&id : (const void *)&head,
          p->tag >= TAG_CONTROL ? sizeof id : sizeof head);
-  if (p->tag == TT_LANE_P2P) { /* the message's own header matches the receive */
+  if (p->tag == TT_LANE_P2P) { /* also the message's own header, as in the receive */
     const struct {
       uint64_t count;
       uint32_t type, inside;

@@ -1,4 +1,4 @@
-/* fuzz_override.c - overrides of the plan (TUTTI_ALGO), and the parameters in plan names.
+/* fuzz_override.c - fuzzes overrides of the plan (TUTTI_ALGO), and the parameters in plan names.
  *
  * Invariant  an override is rejected with a message, or it can be looked up. A plan of that name is
  *            built and proven, or rejected with a message.

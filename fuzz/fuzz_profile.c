@@ -1,7 +1,7 @@
-/* fuzz_profile.c - an untrusted profile (TUTTI_PROFILE, `--network`).
+/* fuzz_profile.c - reads untrusted profiles (TUTTI_PROFILE, `--network`).
  *
- * Invariant  it is rejected with line and column, or writing it back yields the same parameters,
- *            and every estimate computed from them is a number.
+ * Invariant  a profile is rejected with line and column, or writing it back yields the same
+ *            parameters, and every estimate computed from them is a number.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 

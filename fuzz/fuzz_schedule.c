@@ -1,8 +1,8 @@
-/* fuzz_schedule.c - an untrusted schedule.
+/* fuzz_schedule.c - reads untrusted schedules.
  *
- * Invariant  it is rejected with line and column, or its printed text reads back as the same
- *            schedule. A schedule that the prover accepts is correct in a random order of events,
- *            also in slices, and can be drawn.
+ * Invariant  a schedule is rejected with line and column, or its printed text reads back as the
+ *            same schedule. A schedule that the prover accepts is correct in a random order of
+ *            events, also in slices, and can be drawn.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fuzz.h"
 #include "simulate.h"

@@ -1,8 +1,9 @@
-/* fuzz_topology.c - untrusted descriptions of the placement: levels, a file of racks
+/* fuzz_topology.c - reads untrusted descriptions of the placement: levels, a file of racks
  * (TUTTI_TOPO), a list of nodes (TUTTI_NODES).
  *
- * Invariant  it is rejected with a message, or its domains are nested and contain every rank once.
- *            The derived placement reads back, and yields the same levels without the topology.
+ * Invariant  a description is rejected with a message, or its domains are nested and contain every
+ *            rank once. The derived placement reads back, and yields the same levels without the
+ *            topology.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fuzz.h"
 #include "placement.h"

@@ -1,6 +1,6 @@
-/* fuzz_trace.c - an untrusted trace, read by `tutti trace`.
+/* fuzz_trace.c - reads untrusted traces with the reader of `tutti trace`.
  *
- * Invariant  it is rejected with line and column, or the whole report is printed.
+ * Invariant  a trace is rejected with line and column, or the whole report is printed.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <fcntl.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* fuzz_wisdom.c - untrusted wisdom (TUTTI_WISDOM, `tutti tune --wisdom`).
+/* fuzz_wisdom.c - reads untrusted wisdom (TUTTI_WISDOM, `tutti tune --wisdom`).
  *
  * Invariant  either a text is rejected with line and column, and no entry is kept, or writing it
  *            back yields the same entries. An entry that is found for a call can run that call.

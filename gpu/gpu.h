@@ -60,7 +60,7 @@ typedef struct gpu_pin {
 
 typedef struct gpu_mapping {
   struct gpu_mapping *next;
-  tutti_device_name name; /* with offset 0 */
+  tutti_device_name name; /* its offset is 0 */
   int device;             /* the mapping was opened in its context */
   CUdeviceptr at;
 } gpu_mapping;
@@ -100,7 +100,7 @@ typedef struct gpu_world {
   unsigned long long entered, left; /* calls of tutti that entered and left the driver */
   pthread_mutex_t holds_lock;       /* protects holds and watcher; never held in driver calls */
   pthread_cond_t held;
-  gpu_hold *holds; /* of streams that wait */
+  gpu_hold *holds; /* holds of streams that wait */
   bool watched;
 } gpu_world;
 
@@ -211,7 +211,7 @@ typedef struct gpu_parameters {
 } gpu_parameters;
 
 /* Returns the kernels of this type and op as PTX text, which the caller frees: entries sum2 to sum8, and sum. Returns
- * NULL if there are none, or if out of memory. */
+ * NULL if no kernels exist, or if out of memory. */
 char *gpu_ptx(tutti_type type, tutti_op op);
 /* Returns the size of an element in bytes. */
 size_t gpu_ptx_size(tutti_type type);

@@ -20,7 +20,7 @@ _Static_assert(sizeof(CUuuid) == sizeof(((tutti_device_name *)0)->device), "a UU
 
 /* ---- names ---- */
 
-/* Returns the handle to this allocation, or NULL if there is none. The caller holds the lock. */
+/* Returns the handle to this allocation, or NULL. The caller holds the lock. */
 static const gpu_handle *handle_find(gpu_world *w, unsigned long long id) {
   const gpu_handle *h = w->handles;
   while (h && h->id != id) h = h->next;

@@ -20,7 +20,7 @@ void simulated_sleep(double seconds);
  * allocations are real, because ranks exchange information about themselves in them. */
 void *simulated_take(size_t bytes);
 void simulated_give(void *memory);
-/* Makes later allocations, including those of tutti's scratch memory, such shared memory. */
+/* Makes all later large allocations shared in this way, including those of tutti's scratch memory. */
 void simulated_unreal(void);
 
 /* Prints tutti's log, on rank 0 only. It is a callback for tutti_log_set, with the rank as `self`. */

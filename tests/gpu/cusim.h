@@ -5,17 +5,17 @@
  *            interpreted (ptx_machine.h). The simulated driver is stricter than a real one: it also rejects errors
  *            that happen to work.
  * Invariant  One lock, cusim.lock, protects everything that this header declares. An operation moves bytes without it.
- * Refused    Memory that is not allocated, freed, unmapped, or belongs to another device; operations on the same
- *            bytes that are not ordered by an event (cusim_races.c); invalid PTX. An error is reported by a line on
- *            stderr, and is fatal if it is fatal for a real driver.
+ * Refused    Access to memory that is not allocated, was freed or unmapped, or belongs to another device; operations
+ *            on the same bytes that are not ordered by an event (cusim_races.c); invalid PTX. An error is reported by
+ *            a line on stderr, and is fatal if it is fatal for a real driver.
  * Settings   Environment variables, read at the first call:
  *              CUDA_SIM_DEVICES=1      devices
  *              CUDA_SIM_MEMORY=BYTES   of each device, for this process (1 GiB)
  *              CUDA_SIM_DELAY=20       mean delay of an operation, in microseconds
  *              CUDA_SIM_SEED=1         of the delays, and of the order of a kernel's threads
  *              CUDA_SIM_STEPS=2e9      the maximum number of instructions of a thread of a kernel
- *                CUDA_SIM_STRICT=1       calls that may wait for the whole device do wait; a call that frees memory
- *                                        blocks all others
+ *              CUDA_SIM_STRICT=1       calls that may wait for the whole device do wait; a call that frees memory
+ *                                      blocks all others
  *              CUDA_SIM_STUCK=10       seconds after which such a wait is an error
  *              CUDA_SIM_IPC=1          0: other processes cannot map its memory, as is the case for memory of cuMemCreate
  *              CUDA_SIM_FAIL=N[:E], CUDA_SIM_FAIL_NAME=F:K[:E]  the N-th call (cleaning up does not count), the K-th of F fails
@@ -215,7 +215,7 @@ CUresult cusim_begin_bare(int call);
 CUresult cusim_end(CUresult why); /* releases the lock and returns why */
 /* Returns the error to inject into the next operation. */
 CUresult cusim_op_error(void);
-cusim_device *cusim_current(void); /* NULL if there is none */
+cusim_device *cusim_current(void); /* or NULL */
 CUcontext cusim_context_of(const cusim_device *d);
 /* Marks the context as unusable, and prints the reason. Returns the context's error. */
 CUresult cusim_die(cusim_device *d, CUresult error, const char *format, ...)

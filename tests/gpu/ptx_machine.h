@@ -6,10 +6,10 @@
  *            constants are slots of one array of 64-bit words.
  * Invariant  The bits of a slot above the register's width are zero.
  * Understood .reg .local; ld and st of .param (ld only), .global, .local, v2 and v4; cvta.to.global;
- * mov, including packing and unpacking; add sub mul mad div rem min max neg abs and or xor not shl shr
- * selp setp cvt bra ret. Barriers,
- *            shared memory, calls and fma are not supported. Float arithmetic needs .rn, because an
- *            assembler may fuse operations without a rounding mode.
+ *            mov, including packing and unpacking; add sub mul mad div rem min max neg abs and or xor
+ *            not shl shr selp setp cvt bra ret. Barriers, shared memory, calls and fma are not
+ *            supported. Float arithmetic needs .rn, because an assembler may fuse operations without a
+ *            rounding mode.
  * Source     NVIDIA, Parallel Thread Execution ISA, version 6.5.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef PTX_MACHINE_H

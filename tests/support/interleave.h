@@ -33,7 +33,7 @@ typedef struct interleaving {
 } interleaving;
 
 /* Returns the number of runs. *points is the number of points in the longest run. interleave_wrong describes the
- * failure; it is "" if there is none. */
+ * failure, or is "". */
 uint64_t interleave(const interleaving *all, uint32_t *points);
 extern char interleave_wrong[500];
 

@@ -28,7 +28,7 @@ static shape shape_of(tutti_type real) {
 uint64_t sums_get(tutti_type real, const void *x, size_t i) {
   const int size = shape_of(real).size;
   uint64_t bits = 0;
-  memcpy(&bits, (const char *)x + i * (size_t)size, (size_t)size); /* little endian */
+  memcpy(&bits, (const char *)x + i * (size_t)size, (size_t)size); /* assumes little endian */
   return bits;
 }
 

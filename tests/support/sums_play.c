@@ -1,9 +1,9 @@
 /* sums_play.c - ranks compute sums that are exact, or under the contract `element`: with every
  * plan, with every call, and in many windows. Also computes a hash of ordinary sums (sums.h).
  *
- * Idea       every rank knows the numbers of all ranks, and can compute the result. If there are
- *            more ranks than numbers, the remaining ranks contribute zeros. The assignment of
- *            numbers to ranks changes from run to run, but the result must not change.
+ * Idea       every rank has the numbers of all ranks, and can compute the result. If there are more
+ *            ranks than numbers, the remaining ranks contribute zeros. The assignment of numbers to
+ *            ranks changes from run to run, but the result must not change.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
