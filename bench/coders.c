@@ -25,7 +25,7 @@ typedef struct vector {
   tutti_type type;
 } vector;
 
-/* A function that compresses `n` bytes. Returns the compressed size, or 0 if it failed. */
+/* A compression method. `pack` compresses `n` bytes and returns the compressed size, or 0 if it failed. */
 typedef struct coder {
   const char *name, *code; /* code: the name of the compression in tutti */
   size_t (*pack)(const void *from, size_t n, void *to, size_t most);

@@ -16,14 +16,12 @@
  *            gloo: the fastest of its algorithms, over TURNS_INTERFACE or the loopback.
  *            exchange, two-shot, stream: lower bounds on one host (turns_floor.c), for the sizes and numbers of ranks
  *            that they support.
- * Cycle      every rank writes its vector, makes the call, and reads the result; the time of the same accesses
- *            without the call is subtracted.
+ * Cycle      every rank writes its vector, makes the call, and reads the result; the accesses alone are subtracted.
  *            loop: one call after another.
  * Checked    the result, once per size and side, with integers.
- * Prints     a line of JSON per size. bytes: the size; line_ns: the round trip of a cache line, before and after each
- *            round (0 on several hosts); us: the time of each side in each round, on the slowest rank; plan: the plan
- *            that ran. At the end it prints `done`, before MPI_Finalize, because MPICH 4.0 over UCX can hang there.
- *            An error ends all ranks.
+ * Prints     a line of JSON per size. line_ns: the round trip of a cache line, before and after each round (0 on
+ *            several hosts); us: the time of each side in each round, on the slowest rank; plan: the plan that ran.
+ *            Then it prints `done`, before MPI_Finalize, where MPICH 4.0 over UCX can hang. An error ends all ranks.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <dlfcn.h>
 #include <ftw.h>

@@ -15,13 +15,13 @@ typedef struct measured_size {
   double noise;              /* ratio of the chosen plan to itself: 1 or more */
   survey_plan plan[MEASURED_PLANS];
   int plans, best;     /* best: the index of the fastest plan, or -1 if none ran */
-  double best_seconds; /* timed alternately with the chosen plan; may equal `seconds` */
+  double best_seconds; /* timed alternately; `seconds` if it is the chosen plan */
   double ratio;        /* chosen over best: the median over the rounds, each of which times both */
   int kept, rounds;    /* kept: rounds with cores at the same distance as in the profile */
 } measured_size;
 
 typedef struct measured_sum {
-  double mean, worst, noise; /* chosen over best: geometric mean; worst ratio, without its noise */
+  double mean, worst, noise; /* chosen over best: geometric mean; worst, divided by its noise */
   size_t worst_at;
   int kept, rounds;
   int near, sizes; /* near: sizes predicted within a factor of MEASURED_NEAR */

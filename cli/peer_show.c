@@ -11,7 +11,7 @@
 
 #include "peer.h"
 
-#define FAR  200e-9 /* s: cores with a longer round trip are far */
+#define FAR  200e-9 /* in s: cores with a longer round trip are far */
 #define WIDE 1.5    /* limit for the ratio of the quartiles; above it, results are noisy */
 enum { FEWEST = 3 /* rounds */ };
 

@@ -47,8 +47,8 @@ tutti_status survey_time(const bench_job *job, const bench_options *o, const ben
                          const char *override, survey_plan *plans, int n, bool looks,
                          double patience);
 
-/* Selects the rounds at that distance; all other rounds no longer count. Returns the minimum number of selected
- * rounds over all plans. */
+/* Selects the rounds at that distance; all other rounds are ignored. Returns the minimum number of selected rounds
+ * over all plans. */
 int survey_keep(survey_plan *plans, int n, double wanted);
 /* Returns the fastest plan, or NULL if none ran. */
 const survey_plan *survey_best(const survey_plan *plans, int n);

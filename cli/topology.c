@@ -82,7 +82,7 @@ static void several(topology *t, const char *level, const char *rate, int links)
 
 static void leaves(const shape *s, topology *t) {
   const int whole = t->ranks / s->n[1], rest = t->ranks % s->n[1];
-  if (rest) /* the last leaf has free ports */
+  if (rest) /* the last leaf has fewer nodes */
     snprintf(t->levels, sizeof t->levels, "leaf:%d node:(%d*%d,%d)\n", whole + 1, s->n[1], whole,
              rest);
   else

@@ -89,7 +89,7 @@ typedef struct gpu_world {
   cuda_calls cuda;
   char name[32];
   bool loaded;
-  pthread_mutex_t lock; /* protects contexts except their kernels, words, and handles */
+  pthread_mutex_t lock; /* protects words, handles, and contexts except their kernels */
   pthread_mutex_t pins_lock, mappings_lock; /* protect the two lists; held during driver calls */
   pthread_mutex_t kernels_lock; /* protects the kernels; held while the driver compiles */
   bool asked[TUTTI_TYPE_COUNT][TUTTI_OP_COUNT]; /* by `sums`; `open` loads these kernels too */

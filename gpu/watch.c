@@ -5,8 +5,8 @@
  *            one while a stream waits, there is a deadlock: the function waits for the stream, the stream for tutti's
  *            thread, and tutti's thread for the driver. Therefore a watcher checks ten times a second. If a call by
  *            tutti has been in the driver for 5 seconds, and no call has returned in that time, the watcher releases
- *            all waiting streams. It only has to write a word in memory. After that, the driver is no longer blocked,
- *            and tutti's calls on these streams fail.
+ *            all waiting streams. It only has to write a word in memory. This unblocks the driver, and tutti's calls
+ *            on these streams fail.
  * Cost       A thread that sleeps while no stream is waiting, and two atomic additions per driver call.
  * Invariant  The watcher counts checks instead of measuring time, so a process that was stopped for a while does not
  *            count as stuck.

@@ -1,21 +1,19 @@
 /* cusim.h - a simulated GPU driver for tests, without a GPU: libcuda_sim.so implements gpu/cuda_calls.def.
  *
- * Idea       Device memory is a range of addresses that the CPU cannot read. Its bytes are stored elsewhere. Each
- *            stream has a thread, which runs the stream's operations later, after random delays. Kernels are
- *            interpreted (ptx_machine.h). The simulated driver is stricter than a real one: it also rejects errors
- *            that happen to work.
+ * Idea       Device memory is a range of addresses that the CPU cannot read; its bytes are stored elsewhere. Each
+ *            stream runs its operations later in its own thread, after random delays. Kernels are interpreted
+ *            (ptx_machine.h). It is stricter than a real driver, and also rejects errors that happen to work.
  * Invariant  One lock, cusim.lock, protects everything that this header declares. An operation moves bytes without it.
- * Refused    Access to memory that is not allocated, was freed or unmapped, or belongs to another device; operations
- *            on the same bytes that are not ordered by an event (cusim_races.c); invalid PTX. An error is reported by
- *            a line on stderr, and is fatal if it is fatal for a real driver.
+ * Refused    Memory that is unallocated, freed, unmapped, or of another device; accesses that no event orders
+ *            (cusim_races.c); invalid PTX. Errors are printed to stderr, and are fatal where they are in a driver.
  * Settings   Environment variables, read at the first call:
  *              CUDA_SIM_DEVICES=1      devices
  *              CUDA_SIM_MEMORY=BYTES   of each device, for this process (1 GiB)
  *              CUDA_SIM_DELAY=20       mean delay of an operation, in microseconds
  *              CUDA_SIM_SEED=1         of the delays, and of the order of a kernel's threads
  *              CUDA_SIM_STEPS=2e9      the maximum number of instructions of a thread of a kernel
- *              CUDA_SIM_STRICT=1       calls that may wait for the whole device do wait; a call that frees memory
- *                                      blocks all others
+ *              CUDA_SIM_STRICT=1       calls that may wait for the whole device do; a call that frees blocks all
+ *                                      others
  *              CUDA_SIM_STUCK=10       seconds after which such a wait is an error
  *              CUDA_SIM_IPC=1          0: other processes cannot map its memory, as is the case for memory of cuMemCreate
  *              CUDA_SIM_FAIL=N[:E], CUDA_SIM_FAIL_NAME=F:K[:E]  the N-th call (cleaning up does not count), the K-th of F fails
