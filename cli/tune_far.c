@@ -7,7 +7,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "tune.h"
 
-enum { ENOUGH = 4 }; /* rounds of a launch that count; more rounds have no more weight */
+enum { ENOUGH = 4 }; /* rounds of a launch that count; more rounds do not add weight */
 
 /* Returns the distance of this launch's points that count for `far`, and sets *rounds to their number of rounds. */
 static double seen(const tune_points *all, int launch, double far, int *rounds) {

@@ -118,7 +118,7 @@ static int take(ptx_writer *w, int count) {
   return first;
 }
 
-/* Loads a unit that is `offset` bytes behind the operand's address `pointer`. Returns its first register. */
+/* Loads a unit of an operand, at address `pointer` plus `offset`. Returns the first of its registers. */
 static int load(ptx_writer *w, const unit *u, int pointer, int offset) {
   char list[80];
   const int at = w->d++, first = take(w, u->words);
