@@ -1,7 +1,7 @@
-/* buckets.c - allreduce of a list of buffers, such as gradients: one list compared with one
- * call per buffer, with nonblocking calls, with one call on a single buffer of the same total length, and with
- * steps of tutti_buckets, in the caller's memory and in the shared heap. In place, buffers from malloc;
- * medians in microseconds, of the slowest rank.
+/* buckets.c - allreduce of a list of buffers, such as gradients. Compares one call on the list with
+ * one call per buffer, nonblocking calls, one call on a single buffer of the same total length, and
+ * steps of tutti_buckets, both in the caller's memory and in the shared heap. The calls are in
+ * place, on buffers from malloc. Times are medians in microseconds, on the slowest rank.
  *
  *   tutti run -n P buckets [BUDGET]      seconds per variant and list (0.3)
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -15,7 +15,7 @@ static tutti_comm *comm;
 static size_t n, counts[MOST], total;
 static float *whole, *at[MOST];
 static tutti_request *requests[MOST];
-static tutti_buckets *buckets[WAYS]; /* for OWN and HEAP */
+static tutti_buckets *buckets[WAYS]; /* for the variants OWN and HEAP */
 
 static int failed(void) {
   fprintf(stderr, "buckets: %s\n", tutti_error());
@@ -32,7 +32,7 @@ static void add(size_t count) {
   counts[n++] = count;
 }
 
-/* A convolution, and the two vectors of its normalization. */
+/* A convolution and the two vectors of its normalization. */
 static void conv(size_t k, size_t in, size_t out) {
   add(k * k * in * out);
   add(out);

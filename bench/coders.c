@@ -3,9 +3,10 @@
  *
  *   coders [--json] [--bf16] [FILE ...]     FILE: floats of this machine, such as gradients (bench/gradients.py)
  *
- * Without a FILE: floats of a normal distribution, and the same with every second float 0. Rates count the bytes of the
- * numbers, not of the compressed data. The time of decompression is the time of both less that of compression. --bf16: the
- * upper halves of the floats, lossless.
+ * Without a FILE, the data are normally distributed floats, once as they are and once with every second float
+ * set to 0. Rates count the bytes of the numbers, not of the compressed data. The time of decompression is the
+ * time of compression and decompression minus that of compression alone. --bf16 uses the upper halves of the
+ * floats, losslessly.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <dlfcn.h>
 #include <math.h>
@@ -24,9 +25,9 @@ typedef struct vector {
   tutti_type type;
 } vector;
 
-/* A function that compresses `n` bytes. Returns the compressed size; 0: it failed. */
+/* A compression method. `pack` compresses `n` bytes and returns the compressed size, or 0 if it failed. */
 typedef struct coder {
-  const char *name, *code; /* code: tutti's name of the compression */
+  const char *name, *code; /* code: the name of the compression in tutti */
   size_t (*pack)(const void *from, size_t n, void *to, size_t most);
   size_t (*unpack)(const void *from, size_t n, void *to, size_t most);
 } coder;
@@ -51,7 +52,7 @@ static size_t from_lz4(const void *from, size_t n, void *to, size_t most) {
   return (size_t)lz4_unpack(from, to, (int)n, (int)most);
 }
 
-/* Looks up two functions; false: the library is not installed. */
+/* Looks up two functions of a library. Returns false if the library is not installed. */
 static bool find(const char *library, const char *one, void *pack, const char *other,
                  void *unpack) {
   void *l = dlopen(library, RTLD_NOW);
@@ -77,7 +78,8 @@ static double of_core(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Seconds to compress all messages of a vector (unpacks: and decompress them); *left: the compressed size. */
+/* Returns the seconds it takes to compress all messages of a vector; if `unpacks`, to compress and decompress them.
+ * *left is set to the compressed size. */
 static double run(const coder *c, const vector *v, bool unpacks, size_t *left) {
   const double begin = of_core();
   *left = 0;
@@ -100,7 +102,7 @@ static double run(const coder *c, const vector *v, bool unpacks, size_t *left) {
 static void measure(const coder *c, const vector *v, bool json) {
   double one[REPEATS], both[REPEATS];
   size_t left = 0;
-  for (int i = -1; i < REPEATS; i++) { /* the first repeat does not count */
+  for (int i = -1; i < REPEATS; i++) { /* the first repeat is not counted */
     const double coding = run(c, v, false, &left), all = run(c, v, true, &left);
     if (i >= 0) one[i] = coding, both[i] = all;
   }

@@ -1,11 +1,12 @@
-/* collective_turns.c - each collective with the MPI alone and with the drop-in, alternately in the same processes.
+/* collective_turns.c - times each collective with the MPI alone and with the drop-in, alternately in the same
+ * processes.
  *
  *   tutti mpi mpirun -n N collective_turns LAST ROUNDS       (make bench-collectives)
  *
  * Method    A round is a block of calls with the MPI and a block with tutti, a few milliseconds each; the order alternates.
  *           The calls of a block follow each other without barriers, as in a program. The result is the median over the
  *           rounds of the slowest rank's mean.
- * Root      0, or the next rank in each call.
+ * Root      Always rank 0, or the next rank in each call.
  * Columns   collective, root, bytes of a rank's vector or block, us of the MPI, us of tutti, their ratio (MPI / tutti).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <dlfcn.h>
@@ -43,7 +44,7 @@ static void Barrier_by(int own, const call *c) {
   (own ? Barrier_own : MPI_Barrier)(MPI_COMM_WORLD);
 }
 
-/* False if no library with the name of a known MPI is loaded. */
+/* Returns false if no library with the name of a known MPI is loaded. */
 static int find_own(void) {
   static const char *const names[] = {"libmpi.so.40", "libmpich.so.12", "libmpi.so.12"};
   void *mpi = NULL;
@@ -57,7 +58,7 @@ static int find_own(void) {
 static const struct {
   const char *name;
   void (*by)(int own, const call *c);
-  int rooted, sizes; /* does it have a root; does it have data */
+  int rooted, sizes; /* rooted: it has a root; sizes: it has data */
 } rows[] = {{"bcast", Bcast_by, 1, 1},         {"reduce", Reduce_by, 1, 1},
             {"allgather", Allgather_by, 0, 1}, {"allgatherv", Allgatherv_by, 0, 1},
             {"allreduce", Allreduce_by, 0, 1}, {"reduce_scatter", Reduce_scatter_by, 0, 1},
@@ -66,7 +67,7 @@ enum { ROWS = sizeof rows / sizeof *rows };
 
 static int rank, ranks;
 
-/* Seconds per call on the slowest rank, measured over a block of calls. */
+/* Returns the seconds per call on the slowest rank, measured over a block of calls. */
 static double time_block(int row, call *c, int own, int rotates, long calls) {
   floor_meet();
   const double from = timing_now();

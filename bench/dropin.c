@@ -2,8 +2,9 @@
  *
  *   mpirun ... dropin REPEATS       with and without the library preloaded
  *
- * Runs on one rank, so that the MPI's own part is short. Prints a line per call: name and median ns. bench/dropin.py
- * computes the overhead, the difference of two runs. turns.c measures calls that the library executes itself.
+ * Runs on one rank, so that the MPI's own part is short. Prints the name and the median time in ns
+ * of each call. bench/dropin.py computes the overhead as the difference of two runs. turns.c
+ * measures calls that the library executes itself.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <mpi.h>
 
@@ -44,7 +45,7 @@ static const struct {
 static void hand(int repeats) {
   static double each[MOST_REPEATS];
   for (size_t h = 0; h < sizeof handed / sizeof *handed; h++) {
-    for (int k = -1; k < repeats; k++) { /* the first call does not count */
+    for (int k = -1; k < repeats; k++) { /* the first call is not counted */
       const double from = timing_now();
       for (int i = 0; i < CALLS; i++) handed[h].call();
       if (k >= 0) each[k] = (timing_now() - from) / CALLS;

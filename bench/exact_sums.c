@@ -1,5 +1,5 @@
-/* exact_sums.c - the cost of reproducible sums: an allreduce under the contract `exact` or `element` compared with one under
- * `same`, measured alternately so that other load affects both equally.
+/* exact_sums.c - the cost of reproducible sums. Compares an allreduce under the contract `exact` or `element`
+ * with one under `same`. The two alternate, so that other load affects both equally.
  *
  *   tutti run -n P exact_sums [SECONDS [element [LAST]]]   a line for each type, spread and size: medians of 15;
  *                                                          CPU time on one rank, wall time on several
@@ -39,7 +39,7 @@ static tutti_status repeat(tutti_comm *comm, const void *x, void *y, size_t n, t
   return status ? status : tutti_allreduce(comm, seconds, seconds, 1, TUTTI_DOUBLE, TUTTI_MAX);
 }
 
-/* Measures both contracts alternately. */
+/* Measures both contracts alternately; `medians` has one result for each. */
 static tutti_status measure(tutti_comm *const *comms, const void *x, void *y, size_t n,
                             tutti_type type, double budget, double *medians) {
   double each[2][REPEATS], first;

@@ -2,21 +2,24 @@
  *
  *   tutti run -n P gpu_allreduce WAY FIRST LAST [TYPE [OP [BUDGET]]]
  *
- * WAY   host      vectors in host memory, for comparison
+ * WAY   host      tutti_allreduce on vectors in host memory, for comparison
  *       heap      the same, in memory of tutti_mem_alloc
- *       device    tutti_allreduce on device vectors; summed by kernels if the ranks can access each other's memory
+ *       device    tutti_allreduce on device vectors; kernels add them if the ranks can access each
+ *                 other's memory
  *       staged    the same through pinned memory (TUTTI_DEVICE_SUMS=host)
- *       stream    tutti_allreduce_on, call after call on one stream
- * FIRST, LAST     bytes, by factors of 4. TYPE float, OP sum or max. BUDGET: seconds per size (0.5).
- * Each line: bytes, elements, type, op, way, the median time of a call in microseconds, algbw and busbw in GB/s, wrong
- * elements on all ranks. A call cannot begin before all ranks have arrived, so the times include the skew of the ranks.
+ *       stream    tutti_allreduce_on, consecutive calls on one stream
+ * FIRST, LAST     sizes in bytes, which grow by a factor of 4. TYPE is float by default, OP is sum
+ *                 or max, and BUDGET is the time per size in seconds (0.5).
+ * Each line shows bytes, elements, type, op, way, the median time of a call in microseconds, algbw
+ * and busbw in GB/s, and the number of wrong elements on all ranks. A call cannot begin before all
+ * ranks have arrived, so the times include the skew of the ranks.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "gpu_driver.h"
 #include "timing.h"
 #include "tutti.h"
 #include "tutti_plan.h"
 
-enum { MOST_TIMES = 1000, TOGETHER = 8 }; /* calls on a stream before a wait */
+enum { MOST_TIMES = 1000, TOGETHER = 8 }; /* TOGETHER: calls on a stream between waits */
 
 static tutti_comm *comm;
 static int rank, ranks;
@@ -26,7 +29,7 @@ static struct {
   size_t first, last, count;
   tutti_type type;
   tutti_op op;
-  int most; /* 1: max; 0: sum */
+  int most; /* 1 for max, 0 for sum */
   double budget;
 } plan = {.type = TUTTI_FLOAT, .op = TUTTI_SUM, .budget = 0.5};
 static void *src, *dst; /* the vectors of the calls */
@@ -42,7 +45,7 @@ static void tutti_works(tutti_status status, const char *what) {
 
 /* ---- data: small integers, exact in every type ---- */
 
-/* The bits of a small integer as an element. */
+/* Returns the bits of a small integer, converted to the element type. */
 static uint64_t bits_of(unsigned value) {
   const float f = (float)value;
   const double d = value;
@@ -85,7 +88,7 @@ static void fill(void) {
   }
 }
 
-/* Wrong elements on all ranks. */
+/* Returns the number of wrong elements on all ranks. */
 static uint64_t wrong(void) {
   const size_t size = tutti_type_size(plan.type);
   uint64_t found = 0;
@@ -104,7 +107,7 @@ static uint64_t wrong(void) {
 
 /* ---- times ---- */
 
-/* Makes some calls; returns the seconds per call. */
+/* Makes some calls. Returns the seconds per call. */
 static double time_calls(int calls) {
   DO(tutti_barrier(comm));
   const double from = timing_now();
@@ -129,7 +132,7 @@ static double time_calls(int calls) {
   return (timing_now() - from) / calls;
 }
 
-/* Every rank makes the number of calls for which rank 0 has time. */
+/* Rank 0 determines how many calls fit into the budget, and every rank makes that number of calls. */
 static double median_time(void) {
   static double times[MOST_TIMES];
   const int together = plan.on_stream ? TOGETHER : 1;

@@ -1,6 +1,7 @@
 /* gpu_driver.h - the CUDA driver's functions, looked up at run time, for the programs that measure GPUs.
  *
- * TUTTI_CUDA_LIBRARY names the driver's library, both for these programs and for tutti. The default is libcuda.so.1.
+ * TUTTI_CUDA_LIBRARY names the driver's library, both for these programs and for tutti. It defaults to
+ * libcuda.so.1.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef BENCH_GPU_DRIVER_H
 #define BENCH_GPU_DRIVER_H
@@ -20,7 +21,7 @@ typedef struct gpu_driver {
 
 static gpu_driver cuda;
 
-/* Ends the program if the driver has failed. */
+/* Exits with an error message if the driver call failed. */
 static void works(CUresult result, const char *what) {
   const char *text = NULL;
   if (!result) return;
@@ -37,8 +38,8 @@ static void *gpu_symbol(void *library, const char *symbol) {
   exit(77);
 }
 
-/* Loads and initializes the driver, and selects device `which` modulo the number of devices. Without a GPU the program exits
- * with status 77. */
+/* Loads and initializes the driver, and selects device `which` modulo the number of devices. If
+ * there is no GPU, the program exits with status 77. */
 static void gpu_start(int which, char *name, int size) {
   const char *path = getenv("TUTTI_CUDA_LIBRARY");
   int devices = 0;

@@ -1,10 +1,12 @@
-/* gpu_rates.c - rates of a GPU, for the targets of docs/gpu.md: the bus with pinned memory, the GPU's memory, tutti's kernels.
+/* gpu_rates.c - measures a GPU for the targets of docs/gpu.md: transfers to pinned memory, device
+ * memory, tutti's kernels.
  *
  *   gpu_rates LIBTUTTI_CUDA [MIB]
  *
- * MIB: of the vectors (256). Prints lines "NAME GB/s"; each is the best of several rounds.
+ * MIB is the size of the vectors (256). Prints lines "NAME GB/s". Each rate is the best of several
+ * rounds.
  *   in, out       copies from the device to pinned memory, and back
- *   both          both simultaneously, on two streams; the rate of each direction
+ *   both          both copies simultaneously, on two streams; the rate of each direction
  *   copy          from device memory to device memory: bytes read and bytes written
  *   TYPE-OP-NxM   a sum of N vectors to M, by tutti's kernel: bytes read and bytes written
  *   launch        a sum of 1 KiB, in microseconds
@@ -42,7 +44,7 @@ static void copy_inside(void) {
   WORKS(cuMemcpyDtoDAsync(device[1], device[0], bytes, streams[0]));
 }
 
-/* The shortest time on the device, in seconds. */
+/* Returns the shortest time of `work` on the device, in seconds. */
 static double best(void (*work)(void)) {
   double least = 1e9;
   for (int i = 0; i < ROUNDS; i++) {
@@ -98,7 +100,7 @@ static void load_table(const char *path) {
   }
 }
 
-/* GB/s of bytes read and written. */
+/* Returns the rate of a sum in GB/s, counting bytes read and bytes written. */
 static double sum_rate(tutti_type type, tutti_op op, int n, int nto, size_t shift) {
   char name[80];
   sum.type = type, sum.op = op, sum.n = n, sum.nto = nto;

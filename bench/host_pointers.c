@@ -1,8 +1,11 @@
-/* host_pointers.c - the time that a call on host vectors takes to find out that they are not on a device.
+/* host_pointers.c - the time that a call takes to check that its vectors are in host memory and not
+ * on a device.
  *
- *   host_pointers [ROUNDS]   prints ns per call without a device, the least of the rounds
+ *   host_pointers [ROUNDS]   prints ns per call on a machine without a device, the minimum of the
+ *                            rounds
  *
- * Idea       time a loop of the check that calls make (device_call.c), and subtract the time of the loop without the check.
+ * Idea       time a loop with the check that each call makes (device_call.c), and subtract the time
+ *            of the same loop without it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "flight.h"
 #include "timing.h"

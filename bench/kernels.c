@@ -1,15 +1,16 @@
-/* kernels.c - GB/s of every kernel, per type, op and instruction set, compared with
- * memcpy, in the first-level cache, in the second-level cache, and in memory.
+/* kernels.c - the rate of every kernel in GB/s, for each type, op and instruction set, compared
+ * with memcpy. Measured with vectors in the first-level cache, in the second-level cache, and in
+ * memory.
  *
  *   kernels [-l] [TYPE [OP]]
  *
- * Counted   bytes read and written: a copy of n moves 2n, a reduction of two
- *           inputs into a third vector 3n, into one of the inputs 3n as well.
- *           Vectors fill half of a cache; beyond the caches they are 32 MiB each.
- * Bound     by memory if the rate beyond the caches is within a tenth of the copy's, by
- *           arithmetic if the kernel is not faster in the caches, otherwise by both.
- * -l        no table; lines "TYPE OP apart|in-place GB/s" for the best instruction set
- *           beyond the caches, and the rate of the copy.
+ * Counted   bytes read and written: a copy of n bytes moves 2n. A reduction of two inputs moves 3n,
+ *           whether the result is a third vector or one of the inputs. Vectors fill half of a
+ *           cache; beyond the caches they are 32 MiB each.
+ * Bound     A kernel is bound by memory if its rate in memory is within a tenth of the copy's, by
+ *           arithmetic if it is not faster in the caches, otherwise by both.
+ * -l        Instead of a table, prints lines "TYPE OP apart|in-place GB/s" for the best instruction
+ *           set in memory, and the rate of the copy.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdbool.h>
 #include <unistd.h>
@@ -22,15 +23,15 @@ enum { BEYOND = 32 << 20, LEVELS = 3, REPEATS = 7 };
 
 static struct {
   unsigned char *a, *b, *d;
-  size_t bytes[LEVELS]; /* of one vector */
+  size_t bytes[LEVELS]; /* size of one vector */
   double copy[LEVELS];  /* GB/s */
 } bench;
 
 typedef struct work {
-  tt_kernel_fn *kernel; /* NULL: memcpy, or the plain loops */
+  tt_kernel_fn *kernel; /* NULL for memcpy and for the plain loops */
   size_t element;
   bool in_place;
-  tutti_type loop; /* the type, if `plain` */
+  tutti_type loop; /* the type of the elements, if `plain` */
   bool plain;
 } work;
 
@@ -54,7 +55,7 @@ static void once(const work *w, size_t bytes) {
   __asm__ volatile("" ::"r"(d) : "memory");
 }
 
-/* Bytes moved, in GB/s; the median of the repeats. */
+/* The median rate of the repeats, in GB/s of bytes moved. */
 static double rate(const work *w, int level) {
   const size_t bytes = bench.bytes[level] / w->element * w->element;
   double each[REPEATS];

@@ -1,8 +1,8 @@
-/* late.c - the cost of waiting: rank 0 is a second late, and the other ranks wait in an
- * allreduce. Each of them measures its CPU time (user + system) in the call.
+/* late.c - the cost of waiting: rank 0 is a second late, and the other ranks wait in an allreduce.
+ * Each waiting rank measures its CPU time (user + system) in the call.
  *
- *   tutti run -n P late [SECONDS]      prints P, the waiters' greatest and mean us,
- *                                      and how late the call returned (us)
+ *   tutti run -n P late [SECONDS]      prints P, the maximum and mean CPU time of the waiting ranks
+ *                                      in us, and how late the call returned, in us
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <sys/resource.h>
 #include <tutti.h>

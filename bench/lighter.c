@@ -1,14 +1,17 @@
-/* lighter.c - allreduces of gradients without compression, with lossless and with lossy compression, alternately in the same
- * processes; bench/lighter.py starts it on hosts.
+/* lighter.c - compares allreduces of gradients without compression, with lossless, and with lossy
+ * compression. The variants alternate in the same processes. bench/lighter.py runs it on several
+ * hosts.
  *
  *   tutti run ... lighter float|bf16 ROUNDS BUDGET FIRST LAST FILE ...
  *
- * FILE: floats, from `make bench-gradients`. It has the gradients of ROWS ranks; rank r uses number r mod ROWS. A vector
- * repeats the gradient up to the wanted length. bf16: the upper halves of the floats, with lossless compression only. A round
- * times each variant for BUDGET seconds, at least once, on the slowest rank. Before that it makes the same number of calls of
- * the variant untimed, because a shaped link (token bucket) collects burst credit while it is idle; otherwise a variant would
- * be timed with the credit that the variant before it left. Rank 0 prints a line of JSON for each file, type and size:
- * medians in us, and the medians of the rounds' ratios, uncompressed over compressed.
+ * FILE has floats from `make bench-gradients`: the gradients of ROWS ranks. Rank r uses gradient r
+ * mod ROWS, and repeats it to fill a vector. bf16 uses the upper halves of the floats, with
+ * lossless compression only. A round times each variant on the slowest rank for BUDGET seconds,
+ * with at least one call. Before that, it makes the same number of calls of the variant untimed,
+ * because a shaped link (token bucket) collects burst credit while it is idle; otherwise the
+ * previous variant would determine how much credit is left. For each file, type and size, rank 0
+ * prints a line of JSON with the medians in us, and the medians over the rounds of the ratio of
+ * uncompressed to compressed time.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdbool.h>
 #include <tutti.h>
@@ -26,7 +29,7 @@ typedef struct bench {
   int rank, rounds;
   double budget;
   float *gradient; /* this rank's gradient */
-  size_t n;        /* its number of floats */
+  size_t n;        /* number of floats in it */
   char *from, *to;
 } bench;
 
@@ -61,7 +64,7 @@ static void calls(const bench *b, int way, size_t count, tutti_type type, int ti
   for (int i = 0; i < times; i++) sum(b, b->from, b->to, count, type, TUTTI_SUM, ways[way].code);
 }
 
-/* Seconds per call, over `times` calls in a row, after the same number of untimed calls. */
+/* Returns the seconds per call of `times` consecutive calls, which follow the same number of untimed calls. */
 static double run(const bench *b, int way, size_t count, tutti_type type, int times) {
   calls(b, way, count, type, times);
   const double begin = timing_now();
@@ -69,7 +72,7 @@ static double run(const bench *b, int way, size_t count, tutti_type type, int ti
   return slowest(b, (timing_now() - begin) / times);
 }
 
-/* Fills this rank's vector of `bytes` bytes; a bf16 is the upper half of a float. */
+/* Fills this rank's vector of `bytes` bytes. A bf16 is the upper half of a float. */
 static void fill(const bench *b, size_t bytes, tutti_type type) {
   if (type == TUTTI_FLOAT)
     for (size_t i = 0; i < bytes / 4; i++) memcpy(b->from + 4 * i, &b->gradient[i % b->n], 4);
@@ -115,13 +118,13 @@ static void measure(const bench *b, const char *file, size_t bytes, tutti_type t
   const int times = (int)slowest(b, fits < 1 ? 1 : fits > 1000 ? 1000 : fits);
   for (int r = 0; r < b->rounds; r++)
     for (int w = 0; w < of; w++) {
-      const int way = (w + r) % of; /* the first variant rotates */
+      const int way = (w + r) % of; /* a different variant is first in each round */
       us[way][r] = 1e6 * run(b, way, count, type, times);
     }
   say(b, file, bytes, type, of, us);
 }
 
-/* This rank's part of the file. */
+/* Reads this rank's gradient from the file. */
 static void read_gradient(bench *b, const char *path) {
   FILE *f = fopen(path, "rb");
   if (!f || fseek(f, 0, SEEK_END)) {

@@ -3,10 +3,10 @@
  *
  *   tutti run --hosts LIST meeting [TIMES]
  *
- * Prints one line per repetition: the number of ranks, and four times in ms. The first is the time of the
- * rendezvous, the second the time to open the network, both on the slowest rank. The third is the time to
- * exchange addresses after the last rank has opened the network. The fourth is tutti's share, the sum of the
- * first and the third.
+ * For each repetition, prints a line with the number of ranks and four times in ms. The first is the time
+ * of the rendezvous, the second the time to open the network, both on the slowest rank. The third is the
+ * time to exchange addresses after the last rank has opened the network. The fourth is tutti's share of
+ * the total: the sum of the first and the third.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <tutti.h>
 #include <tutti_create.h>

@@ -1,9 +1,11 @@
-/* overlap.c - a training step whose gradients are summed in different ways: all at the end in one call, each
- * one when it is ready, and in buckets; as floats, as bf16, and with a progress thread of tutti.
+/* overlap.c - times a training step that sums its gradients in different ways: all in one call at
+ * the end, each when it is ready, or in buckets; as floats, as bf16, and with tutti's progress
+ * thread.
  *
- * Idea       a simulated backward pass makes the 161 gradients of ResNet-50, beginning with the last layer. The
- * work for a gradient is proportional to its share of the flops: passes over the rank's memory, WORK for each
- * byte. The variants alternate and medians of ratios are taken, so that noise affects all of them equally.
+ * Idea       a simulated backward pass computes the 161 gradients of ResNet-50, from the last layer
+ *            to the first. The work for a gradient is proportional to its share of the flops: WORK
+ *            passes over the rank's memory per byte. The variants alternate and medians of ratios
+ *            are taken, so that noise affects all of them equally.
  *
  *   tutti run -n P overlap [WORK [SCALE]]      WORK: 4; gradients have 1/SCALE of the elements (16)
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -23,7 +25,7 @@ static size_t n, counts[MOST], total;
 static float *whole, *at[MOST];
 static tutti_buckets *buckets[WAYS];
 static long work;
-static double sleeps, owed; /* time to sleep, in ns per byte; time not slept yet, in s */
+static double sleeps, owed; /* time to sleep: ns per byte; s still to sleep */
 
 static int failed(void) {
   fprintf(stderr, "overlap: %s\n", tutti_error());
@@ -81,7 +83,7 @@ static int get_memory(void) {
   return 0;
 }
 
-/* Makes a gradient: numbers of magnitude 1 that cannot be represented exactly in any type. */
+/* Computes a gradient. Its elements have a magnitude of about 1, and no type represents them exactly. */
 static void compute(size_t i, long step) {
   for (long pass = 0; pass < work; pass++) {
     for (size_t k = 0; k < counts[i]; k++)
@@ -122,7 +124,7 @@ static tutti_status repeat(int way, double *seconds) {
   return status;
 }
 
-/* The error of one step with bf16, and of the mean of 32 steps, relative to the root mean square. */
+/* Computes the error of one step with bf16, and of the mean of 32 steps, both relative to the root mean square. */
 static tutti_status errors(double *one, double *mean) {
   double *sum = calloc(total, sizeof *sum), size = 0;
   float *right = malloc(total * sizeof *right);
@@ -159,7 +161,7 @@ int main(int argc, char **argv) {
   if (tutti_comm_from_env(&comm)) return failed();
   resnet50(argc > 3 ? (size_t)atol(argv[3]) : 16);
   if (get_memory() || errors(&one, &mean)) return failed();
-  for (int round = -1; round < ROUNDS; round++) /* the first does not count */
+  for (int round = -1; round < ROUNDS; round++) /* the first round is not counted */
     for (int way = 0; way < WAYS; way++)
       if (repeat(way, &seconds[way][round < 0 ? 0 : round])) return failed();
   if (tutti_comm_rank(comm) == 0) {

@@ -1,7 +1,7 @@
-/* price.c - the time that estimates and choices of plans take; and a brute-force check of the choice.
+/* price.c - times cost estimates and the choice of plans, and checks the choice by brute force.
  *
- *   price        prints a line per result: name, value, unit
- *   price -l     for scripts: name and number
+ *   price        prints the name, value and unit of each result, one per line
+ *   price -l     prints only names and numbers, for scripts
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,7 +48,8 @@ static tutti_prices *prices_of(int ranks, tutti_type type, const char *only) {
   return p;
 }
 
-/* Milliseconds to compute all vectors of cost coefficients; the least of a few identical runs. */
+/* Prints the time to compute all vectors of cost coefficients, in milliseconds: the minimum of a few identical
+ * runs. */
 static void building(int ranks, const char *key) {
   double least = 1e9;
   char what[100];
@@ -67,8 +68,8 @@ static void building(int ranks, const char *key) {
   say(key, what, 1e3 * least, "ms");
 }
 
-/* Microseconds to estimate the times of all plans at another size, and to choose one; and, once, to prove the
- * plans that are the fastest at some size. */
+/* Prints the time to estimate all plans at another size and to choose one, in microseconds. Also prints the time of
+ * proving, once, the plans that are the fastest at some size. */
 static void evaluating(void) {
   tt_setting where = {.ranks = 127, .flight = TT_FLIGHT};
   tt_chooser *c;
@@ -95,7 +96,7 @@ static void evaluating(void) {
   tt_chooser_free(c);
 }
 
-/* Nanoseconds to look up the plan for another call of the same kind. */
+/* Prints the time to look up the plan for another call of the same kind, in nanoseconds. */
 static void again(void) {
   tutti_comm *comm;
   const tt_plan *plan;
@@ -112,8 +113,8 @@ static void again(void) {
   tutti_comm_free(comm);
 }
 
-/* CPU time in ms of the proof of a plan at its first use on 8 ranks, the maximum and the mean over all built-in
- * plans of all collectives; and the time in us if the plan is proven already. */
+/* Prints the CPU time in ms of proving a plan at its first use on 8 ranks: the maximum and the mean over all built-in
+ * plans of all collectives. Also prints the time in us for a plan that is already proven. */
 static void proving(void) {
   enum { RANKS = 8 };
   double worst = 0, sum = 0, again_worst = 0;
@@ -162,7 +163,7 @@ static void many_ranks(const char *name, const char *key) {
   tutti_prices_free(p);
 }
 
-/* Is another admissible plan faster in a simulation at exactly this size? */
+/* Checks whether another admissible plan is faster in a simulation of exactly this size. */
 static void brute_force(void) {
   static const tutti_type types[] = {TUTTI_FLOAT, TUTTI_INT32};
   double worst = 0;

@@ -1,13 +1,13 @@
-/* recording.c - the cost of publishing and checking every call: the call signature that peers and
- * `tutti doctor` read, and the hash next to the data.
+/* recording.c - the cost of publishing every call and checking it on the peers: writing the call signature, which
+ * peers and `tutti doctor` read, and the hash next to the data.
  *
- *   tutti run -n 2 recording [ROUNDS]   prints three times in ns, each the least of alternating rounds: an
- *                                       allreduce of 4 B; the same without publishing; and only publishing
- *                                       a signature and its hash
+ *   tutti run -n 2 recording [ROUNDS]   prints three times in ns, each the minimum of alternating rounds: an
+ *                                       allreduce of 4 B, the same without publishing, and publishing a signature
+ *                                       and its hash alone
  *
  * Idea       the transport's table of functions has an entry that publishes the signature, so a copy of the table
- *            with an empty function switches it off. The hash cannot be switched off, because it is in the
- *            flag that ranks wait for. It is timed together with the signature, separately.
+ *            with an empty function switches it off. The hash cannot be switched off, because it is in the flag
+ *            that ranks wait for. It is timed separately, together with the signature.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "build_comm.h"
 #include "timing.h"
@@ -23,15 +23,15 @@ static int failed(void) {
   return 1;
 }
 
-/* The time of an undisturbed call. It is the least favorable one, because the test shows that the signature takes a small
- * part of the call. */
+/* The time of a call without disturbances. The minimum makes the signature's share look largest, and the test shows
+ * that even this share is small. */
 static double least(const double *x, int n) {
   double found = x[0];
   for (int i = 1; i < n; i++) found = x[i] < found ? x[i] : found;
   return found;
 }
 
-/* ns per call, or -1. */
+/* Returns the time per call in ns, or -1 on failure. */
 static double time_calls(tutti_comm *comm) {
   float x = 0;
   for (int i = 0; i < WARM; i++)
@@ -42,9 +42,9 @@ static double time_calls(tutti_comm *comm) {
   return 1e9 * (timing_now() - from) / CALLS;
 }
 
-/* The work of progress.c for each call, on a communicator without other calls. */
+/* Does what progress.c does for each call, on a communicator without other calls. */
 static double time_records(tutti_comm *comm) {
-  volatile uint32_t hash = 12345; /* hash of a plan */
+  volatile uint32_t hash = 12345; /* stands for the hash of a plan */
   uint32_t chain = 1;
   const double from = timing_now();
   for (uint32_t seq = 1; seq <= CALLS; seq++) {

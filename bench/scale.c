@@ -1,13 +1,15 @@
-/* scale.c - predicted times of plans on more ranks than fit on this machine, and the resources that one of
- * these ranks needs before its first message.
+/* scale.c - predicts the times of plans on more ranks than fit on this machine, and measures the
+ * resources that one of these ranks needs before its first message.
  *
- *   scale prices P TOPO FIGURES TYPE PLAN SIZE ...   predicted seconds of a plan; with `all`, of the
- *                                             plan that would be chosen; a line per size
- *   scale setup P TOPO FIGURES HOSTS          makes one rank's communicator over a network that
+ *   scale prices P TOPO FIGURES TYPE PLAN SIZE ...   the predicted seconds of a plan (with `all`,
+ *                                                    of the plan that would be chosen), one line
+ *                                                    per size
+ *   scale setup P TOPO FIGURES HOSTS          creates one rank's communicator over a network that
  *                                             moves no data, and its plans
  *   scale schedule P PLAN [COLLECTIVE]        builds one rank's schedule, and prepares it to run
  *
- * Each line has a word and numbers, for scale.py. Memory is the amount requested from malloc.
+ * Each line consists of a word and numbers, for scale.py. Memory is the amount requested from
+ * malloc.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <malloc.h>
 #include <stdio.h>
@@ -28,7 +30,7 @@ void *__libc_realloc(void *at, size_t size);
 void *__libc_memalign(size_t align, size_t size);
 void __libc_free(void *at);
 
-static size_t held, most, peak; /* most: since the last step began */
+static size_t held, most, peak; /* most: the peak since the current step began */
 
 static void *gained(void *at) {
   held += at ? malloc_usable_size(at) : 0;
@@ -56,14 +58,14 @@ void free(void *at) {
   __libc_free(at);
 }
 
-/* ---- a step: its time, the memory that it keeps, and its peak ---- */
+/* ---- a step: its time, the memory that it keeps, and its peak memory ---- */
 
 typedef struct step {
   double since;
   size_t held;
 } step;
 
-/* CPU time in seconds, because other programs may use the machine. */
+/* CPU time in seconds, which is independent of other programs on the machine. */
 static double now(void) {
   struct timespec t;
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
@@ -110,7 +112,7 @@ static void prices(int ranks, char **argv, int sizes) {
   end(s, "priced");
   for (int i = 0; i < sizes; i++) {
     const uint64_t bytes = strtoull(argv[4 + i], NULL, 10);
-    /* a named plan: its candidate with one slice, even if the op does not allow the plan */
+    /* for a named plan: its variant with one slice, even if the op does not allow the plan */
     check(q.only ? tutti_prices_offer(p, bytes, 0, 0, &o) : tutti_prices_chosen(p, bytes, &o));
     printf("price %llu %d %.12g %d %d %.9g %s\n", (unsigned long long)bytes, o.possible, o.seconds,
            o.slices, o.messages, o.vectors, o.name);
@@ -170,8 +172,8 @@ static void gather_of(tutti_comm *comm) {
   printf("runs %s\n", plan->exec.program->sched->name);
 }
 
-/* Like tutti_comm_from_net, but without the exchange between ranks: `per_host` consecutive ranks are on
- * one host, and do not share memory. */
+/* Like tutti_comm_from_net, but without the exchange between ranks. Each host has `per_host` consecutive ranks, which
+ * do not share memory. */
 static void setup(int ranks, char **argv) {
   const int per_host = atoi(argv[2]);
   const tutti_net net = {.size = sizeof net,

@@ -1,16 +1,19 @@
-/* starting.c - the resources that the start of a job of very many ranks takes on this machine.
+/* starting.c - the resources needed to start a job with very many ranks, measured on this machine.
  *
- *   starting real RANKS                 processes on this host that make a communicator; up to 64 of them
- *                                    then make a sum
- *   starting simulated HOSTS PER_HOST   the bootstrap of a job on HOSTS hosts: each host is a process with
- *                                    its ranks as threads; rank 0, whose process has the rendezvous, is
- *                                    apart from its host's others; messages are the same as between hosts
- *   starting tables RANKS               bytes that a communicator over a network keeps for each rank
+ *   starting real RANKS                 processes on this host create a communicator. Up to 64
+ *                                       ranks then compute a sum
+ *   starting simulated HOSTS PER_HOST   the bootstrap of a job on HOSTS hosts. Each host is a
+ *                                       process with its ranks as threads. Rank 0 has its own
+ *                                       process, which serves the rendezvous. The messages are the
+ *                                       same as between hosts
+ *   starting tables RANKS               memory per rank of a communicator over a network, in bytes
  *
- * Prints one line with pairs "NAME VALUE". real: seconds from the start of the first process until the last one has
- * its communicator; CPU seconds of the processes during that time; MB of memory while all processes have it, where
- * shared pages are divided among the processes that share them (Pss). simulated: also MB sent by the process of rank 0,
- * which includes the rendezvous, and the largest number of descriptors of a process. If a process fails, the run fails.
+ * Prints one line of pairs "NAME VALUE". For `real`: the seconds from the start of the first
+ * process until the last one has its communicator, the CPU seconds of the processes during that
+ * time, and the MB of memory while all processes have it. Shared pages are divided among the
+ * processes that share them (Pss). `simulated` also prints the MB sent by the process of rank 0,
+ * including the rendezvous, and the largest number of descriptors of any process. If a process
+ * fails, the run fails.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <dirent.h>
 #include <malloc.h>
@@ -28,7 +31,7 @@
 #include "meet.h"
 #include "timing.h"
 
-enum { STACK = 128 << 10, LIMIT = 300 /* s */, SUMMED = 64 };
+enum { STACK = 128 << 10, LIMIT = 300 /* LIMIT in s */, SUMMED = 64 };
 
 static int failed(const char *what) {
   fprintf(stderr, "starting: %s: %s\n", what, tutti_error());
@@ -37,10 +40,10 @@ static int failed(const char *what) {
 
 /* ---- processes ---- */
 
-typedef struct told {   /* report of a process, in memory shared by all */
-  _Atomic double ready; /* time in s, by tt_seconds; 0: not ready yet; -1: failed */
+typedef struct told {   /* the report of a process, in memory shared by all processes */
+  _Atomic double ready; /* time in s, by tt_seconds; 0 while it is not ready, -1 if it failed */
   _Atomic int descriptors;
-  _Atomic double cpu; /* CPU seconds from its start to this point */
+  _Atomic double cpu; /* CPU seconds from its start until it was ready */
   atomic_ullong sent;
 } told;
 
@@ -48,7 +51,8 @@ typedef struct crew {
   int n;
   pid_t *pids;
   told *told;
-  int go[2], end[2]; /* pipes: when the parent closes them, the processes begin, and end */
+  /* pipes: the processes begin when the parent closes `go`, and end when it closes `end` */
+  int go[2], end[2];
 } crew;
 
 static void *shared(size_t bytes) {
@@ -62,7 +66,7 @@ static void wait_for(const int end[2]) {
   while (read(end[0], &byte, 1) < 0) continue;
 }
 
-/* Starts n processes. `work` runs in process i, must call be_ready, and returns the exit status. */
+/* Starts n processes. Process i runs `work`, which must call be_ready and returns the exit status. */
 static crew begin(int n, int (*work)(const crew *c, int i, const void *what), const void *what) {
   crew c = {.n = n,
             .pids = calloc((size_t)n, sizeof *c.pids),
@@ -82,17 +86,17 @@ static crew begin(int n, int (*work)(const crew *c, int i, const void *what), co
   return c;
 }
 
-/* The entries of a folder in /proc. */
+/* Returns the number of entries in a folder of /proc. */
 static int entries(const char *folder) {
   DIR *d = opendir(folder);
-  int n = -2; /* not counted: . and .. */
+  int n = -2; /* not counting . and .. */
   while (d && readdir(d)) n++;
   if (d) closedir(d);
   return n;
 }
 
 static int descriptors_here(void) {
-  return entries("/proc/self/fd") - 1; /* that of the folder */
+  return entries("/proc/self/fd") - 1; /* without the descriptor of the folder itself */
 }
 
 static void be_ready(const crew *c, int i) {
@@ -100,7 +104,7 @@ static void be_ready(const crew *c, int i) {
   wait_for(c->end);
 }
 
-/* The Pss of a process in KB. */
+/* Returns the Pss of a process in KB. */
 static double pss(pid_t pid) {
   char path[64], line[200];
   double kb = 0;
@@ -112,7 +116,7 @@ static double pss(pid_t pid) {
   return kb;
 }
 
-/* Lets all processes begin, waits until all are ready, and lets them end. False if a process failed. */
+/* Lets all processes begin, waits until all are ready, and lets them end. Returns false if a process failed. */
 static int run(crew *c, double *seconds, double *megabytes, int *descriptors) {
   const double since = tt_seconds();
   double last = since;
@@ -159,7 +163,7 @@ static int join_job(const crew *c, int rank, const void *id) {
   atomic_store(&c->told[rank].descriptors, descriptors_here());
   be_ready(c, rank);
   if (c->n > SUMMED)
-    _exit(0); /* choosing the plan of a sum takes each rank much longer than the start */
+    _exit(0); /* choosing the plan for a sum takes each rank much longer than starting */
   if (tutti_allreduce(comm, &one, &one, 1, TUTTI_DOUBLE, TUTTI_SUM) || one != c->n)
     return failed("the sum is wrong");
   tutti_comm_free(comm);
@@ -193,9 +197,9 @@ static int real(int ranks) {
 
 /* ---- simulated ---- */
 
-/* Bytes that a rank contributes in each round of create.c and from_net.c: its card; the name and address of its UCX
- * endpoint; nothing, after it has connected; the settings, which only rank 0 sends; its placement; and the description of
- * its shared memory. */
+/* Bytes that a rank contributes to each exchange in create.c and from_net.c: its card, the name and
+ * address of its UCX endpoint, nothing after it has connected, the settings (which only rank 0
+ * sends), its placement, and the description of its shared memory. */
 static const struct {
   size_t bytes;
   int first_alone;
@@ -250,8 +254,8 @@ static void count_sent(void *ctx, int level, const char *line) {
     atomic_fetch_add((atomic_ullong *)ctx, bytes);
 }
 
-/* Process 0 is rank 0, and process number `hosts` the other ranks of its host: which of them becomes the agent, and serves
- * other hosts, depends on who comes first. */
+/* Process 0 runs rank 0. Process number `hosts` runs the other ranks of rank 0's host. Which of them becomes the
+ * agent that serves other hosts depends on which process arrives first. */
 static int ranks_of(const job *j, int process, int *first) {
   *first = process == j->hosts ? 1 : process * j->per_host;
   return process == 0 ? 1 : process == j->hosts ? j->per_host - 1 : j->per_host;
@@ -283,12 +287,12 @@ static int be_host(const crew *c, int process, const void *what) {
   pthread_barrier_wait(&all);
   for (int i = 0; i < n; i++) pthread_join(threads[i], NULL);
   if (!process) tt_rendezvous_end(thread);
-  /* until its agent has ended, too, and has told how much it sent */
+  /* waits until its agent has ended as well, and has reported how much it sent */
   for (int i = 0; i < 500 && entries("/proc/self/task") > 1; i++) usleep(10000);
   return bad;
 }
 
-/* A port that is free at this moment. */
+/* Returns a port that is currently free. */
 static int free_port(void) {
   struct sockaddr_in at = {.sin_family = AF_INET};
   socklen_t n = sizeof at;

@@ -1,9 +1,9 @@
-/* timing.h - shared by the measuring programs: a clock, access to the vector, the number of
- * iterations that fit, the median.
+/* timing.h - shared by the benchmark programs: a clock, accesses to the vector, the number of
+ * iterations that fit into a budget, and the median.
  *
- * Loop      one call after another.
- * Cycle     write the whole vector, call, read it; minus the time of the same without the call.
- *           `tutti bench` uses the same loops.
+ * Loop      makes one call after another.
+ * Cycle     writes the whole vector, makes the call, and reads the vector; the time of the same
+ *           accesses without the call is subtracted. `tutti bench` uses the same loops.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef BENCH_TIMING_H
 #define BENCH_TIMING_H
@@ -21,7 +21,7 @@ enum { MOST_REPEATS = 1000, LEAST_ITERATIONS = 3, MOST_ITERATIONS = 20000, SETTL
 /* The arguments of every program: MEASURE FIRST LAST BUDGET REPEATS. */
 typedef struct timing_plan {
   int cycle;
-  size_t first, last; /* bytes, by factors of 4 */
+  size_t first, last; /* in bytes; sizes grow by a factor of 4 */
   double budget;      /* seconds per repeat */
   int repeats;
 } timing_plan;
@@ -55,7 +55,7 @@ static inline double timing_median(double *each, int n) {
   return each[n / 2];
 }
 
-/* The number of iterations per repeat, if one takes `once` seconds. */
+/* Returns the number of iterations per repeat if one iteration takes `once` seconds. */
 static inline long timing_fit(double budget, double once) {
   double fit = once > 0 ? budget / once : (double)MOST_ITERATIONS;
   if (fit > MOST_ITERATIONS) fit = MOST_ITERATIONS;
@@ -63,8 +63,8 @@ static inline long timing_fit(double budget, double once) {
   return (long)fit;
 }
 
-/* Because the first calls are slow, trials with this number of iterations are repeated, at most SETTLE times,
- * until a trial (`again` seconds per iteration) does not improve on the best one before (`once`). */
+/* The first calls are slow. Trials with this number of iterations are therefore repeated, at most SETTLE times, until
+ * one (`again` seconds per iteration) is less than 1.5 times as fast as the trial before (`once`). */
 static inline long timing_trial(double budget, double once) {
   const long n = timing_fit(budget, once);
   return n < TRIAL && once * TRIAL < 1 ? (long)TRIAL : n;

@@ -2,26 +2,26 @@
  *
  *   mpirun ... turns loop|cycle FIRST LAST BUDGET ROUNDS SIDE,SIDE,...
  *
- * Idea       The hypervisor migrates virtual CPUs, and other programs start and stop, so the times of programs that run one
- *            after another differ by more than the libraries do. Therefore all sides run in the same processes, each for
- *            BUDGET seconds in each round. The side that begins changes from round to round. Only times of the same round
- *            are compared.
+ * Idea       The hypervisor migrates virtual CPUs, and other programs start and stop, so the times of programs that
+ *            run one after another differ by more than the libraries do. Therefore all sides run in the same
+ *            processes, each for BUDGET seconds in each round. Each round begins with another side. Only times of the
+ *            same round are compared.
  * Sides      own: the MPI's allreduce, looked up in the MPI's library, because a preloaded library interposes its names.
  *            tutti: tutti_comm_from_mpi, with shared memory if all ranks are on one host.
- *            alloc: the same, on a vector of tutti_mem_alloc.
+ *            alloc: the same, on a vector from tutti_mem_alloc.
  *            generic, generic-alloc: the same with TUTTI_ENGINE=generic.
  *            ucx, tcp: with this TUTTI_NET, and TURNS_UCX_PROFILE or TURNS_TCP_PROFILE as TUTTI_PROFILE.
  *            rails: ucx over all devices of TURNS_RAILS (TUTTI_RAILS), with TURNS_RAILS_PROFILE.
  *            shim: MPI_Allreduce, with tutti's library preloaded.
  *            gloo: the fastest of its algorithms, over TURNS_INTERFACE or the loopback.
- *            On one host also the lower bounds exchange, two-shot and stream (turns_floor.c), for the sizes and numbers of
- *            ranks that they support.
- * Cycle      every rank writes its vector, calls, and reads the result; minus the time of the same without the call.
+ *            exchange, two-shot, stream: lower bounds on one host (turns_floor.c), for the sizes and numbers of ranks
+ *            that they support.
+ * Cycle      every rank writes its vector, makes the call, and reads the result; the accesses alone are subtracted.
  *            loop: one call after another.
  * Checked    the result, once per size and side, with integers.
- * Prints     a line of JSON per size. bytes; line_ns: the round trip of a cache line, before and after each round (0 on several
- *            hosts); us: the microseconds of each side in each round, on the slowest rank; plan: the plan that ran. Then
- *            `done`, before MPI_Finalize, in which MPICH 4.0 over UCX can hang. An error ends all ranks.
+ * Prints     a line of JSON per size. line_ns: the round trip of a cache line, before and after each round (0 on
+ *            several hosts); us: the time of each side in each round, on the slowest rank; plan: the plan that ran.
+ *            Then it prints `done`, before MPI_Finalize, where MPICH 4.0 over UCX can hang. An error ends all ranks.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <dlfcn.h>
 #include <ftw.h>
@@ -38,7 +38,7 @@ static tutti_comm *comm, *ucx_comm, *tcp_comm, *rails_comm, *generic_comm;
 #ifdef WITH_GLOO
 static int gloo_best;
 #endif
-/* The MPI's own function, from its library, because a preloaded library interposes the name. */
+/* The MPI's own function. It is looked up in the MPI's library, because a preloaded library interposes the name. */
 static int (*own_allreduce)(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm);
 
 static void check(int good, const char *what, const char *why) {
@@ -47,7 +47,7 @@ static void check(int good, const char *what, const char *why) {
   MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-/* ---- synchronization of all ranks, with little use of the MPI ---- */
+/* ---- synchronization of all ranks, mostly without the MPI ---- */
 
 static void meet(void) {
   if (near)
@@ -136,7 +136,7 @@ static side sides[SIDES] = {[OWN] = {"own", own_sum},
                             [TWO_SHOT] = {"two-shot", floor_two_shot},
                             [STREAM] = {"stream", floor_stream}};
 
-/* Can side s sum n elements on these ranks? */
+/* Returns whether side s can sum n elements on these ranks. */
 static int plays(int s, size_t n) {
   if (s == EXCHANGE) return sides[s].wanted && n <= FLOOR_EXCHANGE;
   if (s == TWO_SHOT || s == STREAM) return sides[s].wanted && ranks == 2;
@@ -180,7 +180,8 @@ static const char *plan_of(int s, size_t n, char *text, size_t room) {
 
 /* ---- one size ---- */
 
-/* The vectors have integers, so that the sum does not depend on the order. The first call chooses the plan and the engine. */
+/* The vectors contain integers, so that the sum does not depend on the order. The first call also chooses the plan
+ * and the engine. */
 static void check_sum(int s, float *x, size_t n) {
   const size_t p = (size_t)ranks;
   size_t wrong = 0;
@@ -204,7 +205,8 @@ static double timed(int s, float *x, size_t n, long iterations, int touch, int w
   return (timing_now() - from) / (double)iterations;
 }
 
-/* The number of iterations of a time slice. First calls are slow; trials are repeated until one does not improve. */
+/* Returns the number of iterations of a time slice. The first calls are slow, so trials are repeated until they get
+ * no faster. */
 static long settle(const timing_plan *plan, int s, float *x, size_t n) {
   double once = slowest(timed(s, x, n, LEAST_ITERATIONS, plan->cycle, 1));
   for (int k = 0, settled = 0; k < SETTLE && !settled; k++) {
@@ -216,7 +218,7 @@ static long settle(const timing_plan *plan, int s, float *x, size_t n) {
   return timing_fit(plan->budget, once);
 }
 
-/* gloo_best: the fastest at this size. */
+/* Sets gloo_best to the fastest algorithm at this size. */
 static void choose_gloo(const timing_plan *plan, float *x, size_t n) {
 #ifdef WITH_GLOO
   double least = 0;
@@ -296,7 +298,7 @@ static int remove_entry(const char *path, const struct stat *st, int type, struc
   return remove(path);
 }
 
-/* Needs a folder that all hosts share; the hosts of netns.sh have one. */
+/* Needs a folder that all hosts share. The hosts of netns.sh share one. */
 static void open_gloo(void) {
   const char *temporary = getenv("TMPDIR");
   char folder[200];
@@ -363,7 +365,7 @@ static void close_sides(void) {
   if (near) floor_close();
 }
 
-/* Marks the sides that are named; false if a name is unknown. */
+/* Marks the sides in the list `names`. Returns false if a name is unknown. */
 static int want(char *names) {
   int known = 1;
   for (char *name = strtok(names, ","); name && known; name = strtok(NULL, ",")) {

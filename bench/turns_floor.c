@@ -1,8 +1,9 @@
-/* turns_floor.c - lower bounds for turns.c, which depend on the memory of the machine: minimal allreduces without a library.
+/* turns_floor.c - minimal allreduces without a library, as lower bounds for turns.c. They depend on the
+ * machine's memory.
  *
  * exchange   a rank writes its value and a sequence number into its cache line, waits for that number in every
- *            line, and adds. Two sets of lines alternate, so that no rank overwrites a line that another
- *            one still reads. This is the minimum of moved lines and of time slices of the scheduler.
+ *            line, and adds. Two sets of lines alternate, so that no rank overwrites a line that another one
+ *            still reads. No allreduce moves fewer cache lines or needs fewer time slices.
  * two_shot   two ranks. Each owns half of the vector, adds the two halves in place, and writes the sum to
  *            both vectors. Nothing is copied. The ranks synchronize twice, with one line in each direction.
  * stream     two ranks with private vectors, through an arena, in pieces. Each rank copies the peer's half of
@@ -33,12 +34,13 @@ enum { SETS = 2, PIECE = 32 * 1024 /* floats */, LOOKS = 1000, PINGS = 400, PING
 #define BEST_OF
 #endif
 
-/* The lines of a rank. Each kind is in a separate pair of lines, because the adjacent line is prefetched. */
+/* The cache lines of a rank. Each kind has its own pair of lines, because the CPU prefetches the
+ * adjacent line. */
 typedef struct own_lines {
   _Alignas(128) atomic_long met;
   double seconds;
   _Alignas(128) atomic_long ping;
-  _Alignas(128) atomic_long half[2]; /* for floor_stream: copied, summed */
+  _Alignas(128) atomic_long half[2]; /* for floor_stream: pieces copied and summed */
   struct {
     _Alignas(128) atomic_long number;
     float payload[FLOOR_EXCHANGE];
@@ -51,7 +53,7 @@ static struct {
   int rank, ranks, crowded;
   own_lines *all;
   float *vector[2]; /* for floor_two_shot */
-  float *piece[2];  /* for floor_stream, two pieces each */
+  float *piece[2];  /* for floor_stream; each has two pieces */
   long pieces, exchanges, meetings;
 } job;
 
@@ -135,8 +137,8 @@ static void bind_to(int nth) {
     }
 }
 
-/* The least of several tries, because on busy cores another process may run in between. Both words keep counting from one
- * try to the next. */
+/* The minimum of several tries, because another process may interrupt a try on a busy core. Both words keep counting
+ * across tries. */
 static void ping(int side) {
   atomic_long *mine = &job.all[side].ping, *other = &job.all[1 - side].ping;
   long n = atomic_load(mine);
@@ -171,7 +173,7 @@ static void *ping_first(void *unused) {
   return NULL;
 }
 
-/* Two threads of rank 0, on two cores, while the other ranks sleep. */
+/* Uses two threads of rank 0 on two cores, while the other ranks sleep. */
 static void ping_by_threads(void) {
   pthread_t first;
   if (pthread_create(&first, NULL, ping_first, NULL) == 0) pthread_join(first, NULL);

@@ -1,8 +1,8 @@
 /* bench_check.c - checks the results of a benchmark.
  *
- * Idea      element i of rank r is a small whole number, a function of r and i mod PERIOD. Every
- *           data type holds every partial result exactly, so folding whole numbers in rank order
- *           gives the expected bits. PERIOD elements of the result are computed once and compared.
+ * Idea      element i of rank r is a small integer that depends on r and on i mod PERIOD. Every
+ *           data type represents every partial result exactly, so combining integers in rank order
+ *           yields the expected bits. PERIOD elements of the result are computed once and compared.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 enum { PERIOD = 1021, ADDING = 100, ADDING_FP8 = 8, DOUBLING = 5, MOST_SIZE = 16 };
 
-/* Value, and imaginary part or index. */
+/* v: the value; w: its imaginary part, or its index. */
 typedef struct value {
   int64_t v, w;
 } value;
@@ -34,8 +34,8 @@ static bool is_fp8(tutti_type type) {
   return type == TUTTI_FP8_E4M3 || type == TUTTI_FP8_E5M2;
 }
 
-/* Rank r's element at place i. Sums stay below ADDING, products below
- * 1 << DOUBLING, for any number of ranks. */
+/* Element i of rank r. For any number of ranks, sums do not exceed ADDING (ADDING_FP8 with 8 bits) and products do
+ * not exceed 1 << DOUBLING. */
 static value brought(const bench_call *c, int ranks, int rank, size_t i) {
   uint32_t h = mixed((uint32_t)rank, (uint32_t)i);
   value x = {(int64_t)(h % 100), rank};
@@ -69,8 +69,8 @@ static value fold(tutti_op op, value a, value b) {
   }
 }
 
-/* Convert a float of modest size to fp16 or bf16, to nearest even: its bits lose `drop`
- * from the end, after the exponent is set on the narrow type's. */
+/* Converts a float of moderate size to fp16 or bf16, rounding to nearest even. First the exponent is adjusted to the
+ * bias of the narrow type, then the lowest `drop` bits are removed. */
 static uint16_t narrow(float x, int drop, int bias) {
   uint32_t bits;
   memcpy(&bits, &x, sizeof bits);
@@ -80,8 +80,8 @@ static uint16_t narrow(float x, int drop, int bias) {
   return (uint16_t)(sign | rest >> drop);
 }
 
-/* The same to 8 bits, of which `fraction` are the fraction's. x is not negative, but may be less than
- * the smallest normal number, and is then a multiple of the smallest: a mean over many ranks. */
+/* As above, to 8 bits, with `fraction` bits for the fraction. x is not negative. If it is less than the smallest
+ * normal number, it is a multiple of the smallest subnormal: a mean over many ranks. */
 static uint8_t narrow8(float x, int fraction, int bias) {
   const float normal = 1.0f / (float)(1 << (bias - 1));
   const float unit = normal / (float)(1 << fraction), shift = unit * 8388608.0f;
@@ -97,7 +97,7 @@ static uint8_t narrow8(float x, int fraction, int bias) {
     to += sizeof put;             \
   } while (0)
 
-/* x / ranks as an element of the type, at `to`. */
+/* Writes x / ranks as an element of the type to `to`. */
 static void encode(tutti_type type, value x, int ranks, unsigned char *to) {
   memset(to, 0, tutti_type_size(type));
   switch (type) {
@@ -142,8 +142,8 @@ static void encode(tutti_type type, value x, int ranks, unsigned char *to) {
   }
 }
 
-/* One period of the elements of ranks first to end - 1, folded. `reduced`: by a collective that
- * reduces, so a logical op turns even a single rank's value into 0 or 1. */
+/* Computes one period of the reduction over ranks first to end - 1. `reduced` means that the collective reduces, so
+ * that a logical op turns even the value of a single rank into 0 or 1. */
 static void make_period(const bench_call *c, int ranks, int first, int end, bool reduced,
                         unsigned char *period) {
   size_t size = tutti_type_size(c->type);
@@ -160,7 +160,7 @@ static void fill(const unsigned char *period, size_t size, unsigned char *to, si
     memcpy(to + at * size, period, (count - at < PERIOD ? count - at : PERIOD) * size);
 }
 
-/* Counts the elements of `got` that differ from the periodic result; got[0] has index `from`. */
+/* Returns the number of elements of `got` that differ from the periodic result. got[0] has index `from`. */
 static int64_t differ(const unsigned char *period, size_t size, size_t from,
                       const unsigned char *got, size_t count) {
   int64_t wrong = 0;
@@ -175,8 +175,8 @@ static int64_t differ(const unsigned char *period, size_t size, size_t from,
   return wrong;
 }
 
-/* The number of wrong elements of dst if it consists of a block from each rank, which starts at
- * place `from` of that rank's src. */
+/* Returns the number of wrong elements in a dst that has a block from each rank, which starts at element `from` of
+ * that rank's src. */
 static int64_t judge_blocks(const bench_job *job, const bench_call *c, size_t from,
                             unsigned char *period) {
   size_t size = tutti_type_size(c->type), part = c->count * size;
@@ -188,11 +188,11 @@ static int64_t judge_blocks(const bench_job *job, const bench_call *c, size_t fr
   return wrong;
 }
 
-/* The number of wrong elements of this rank. `period` has memory for one period. */
+/* Returns the number of wrong elements on this rank. `period` has memory for one period. */
 static int64_t judge(const bench_job *job, const bench_call *c, unsigned char *period) {
   const int me = job->rank, root = c->root;
-  int first = 0, end = job->data; /* ranks whose sum it is */
-  size_t from = 0;                /* its first place */
+  int first = 0, end = job->data; /* the result combines these ranks */
+  size_t from = 0;                /* index of its first element */
   if (me >= job->data) return 0;
   switch (c->coll) {
     case TUTTI_ALLREDUCE: break;

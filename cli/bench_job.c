@@ -1,4 +1,5 @@
-/* bench_job.c - the ranks of a measuring command: one communicator to measure, one for figures.
+/* bench_job.c - the ranks of a command that measures: one communicator to measure, and one to
+ * exchange results.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "bench.h"
 #include "ranked.h"

@@ -1,5 +1,5 @@
-/* bench_options.c - the command line of `tutti bench`, as that of nccl-tests
- * where both have an option. SPDX-License-Identifier: BSD-3-Clause */
+/* bench_options.c - the command line of `tutti bench`, compatible with nccl-tests
+ * in the options that both have. SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,7 +54,7 @@ const char bench_usage[] =
     "(reduce_scatter, allgather, gather, scatter, alltoall), else 1. The size is that of\n"
     "the whole vector, with all blocks. Exit status: 0; 1 if a result was wrong.\n";
 
-/* The command that has these options; `tutti explain --measured` shares them. */
+/* The command that is parsing its options. `tutti explain --measured` has the same ones. */
 static const char *command = "bench";
 
 enum {
@@ -106,7 +106,7 @@ static const struct option long_options[] = {
 
 static int take_name(bench_options *o, int c) {
   int i;
-  if (c == 'd') { /* two names of nccl-tests */
+  if (c == 'd') { /* two names from nccl-tests */
     const char *text = strcmp(optarg, "half") == 0       ? "fp16"
                        : strcmp(optarg, "bfloat16") == 0 ? "bf16"
                                                          : optarg;
@@ -148,7 +148,7 @@ static int take_file(const char **file) {
   return *optarg ? 0 : cli_fail(CLI_USAGE, command, "a file name is empty");
 }
 
-/* -o was an op before. */
+/* Rejects the name of an op: in nccl-tests, -o selects the op. */
 static int take_output(bench_options *o) {
   for (int i = 0; i < TUTTI_OP_COUNT; i++)
     if (strcmp(optarg, tutti_op_name((tutti_op)i)) == 0)

@@ -1,4 +1,4 @@
-/* bench_plot.c - the results as JSON or CSV, and as a picture that gnuplot draws.
+/* bench_plot.c - writes the results as JSON or CSV, or as a picture drawn by gnuplot.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <stdio.h>
@@ -69,7 +69,7 @@ static void json_row(FILE *f, const bench_row *row, bool last) {
   fprintf(f, "}%s\n", last ? "" : ",");
 }
 
-/* A line per size and side. */
+/* One line for each size and side. */
 static void csv(FILE *f, const bench_row *rows, size_t n) {
   fprintf(f,
           "bytes,count,side,us_min,us_median,us_max,algbw_GBps,busbw_GBps,iterations,wrong,plan\n");

@@ -1,4 +1,5 @@
-/* bench_show.c - the table, with nccl-tests' columns first, and the progress bar.
+/* bench_show.c - prints the table, which starts with the columns of nccl-tests, and the progress
+ * bar.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <string.h>
@@ -27,7 +28,7 @@ void bench_show_head(const bench_job *job, const bench_options *o) {
   fflush(stdout);
 }
 
-/* Microseconds in nine columns, with as many decimals as fit. */
+/* Prints microseconds in nine columns, with as many decimals as fit. */
 static void show_us(double seconds, int width) {
   double us = 1e6 * seconds;
   printf(" %*.*f", width, us < 1000 ? 3 : us < 100000 ? 1 : 0, us);

@@ -1,12 +1,12 @@
-/* bench_time.c - one call, timed.
+/* bench_time.c - times one call.
  *
- * Loop      call after call. The buffer is not touched in between, which flatters
- *           plans that leave the data where it was.
- * Cycle     every iteration writes the whole vector, calls, and reads the whole
- *           result; the time of the same iterations without the call is subtracted,
- *           rank by rank, repeat by repeat.
- * Time      every repeat begins at a barrier; each rank takes the mean of its
- *           iterations; the slowest rank's mean is the repeat's.
+ * Loop      makes one call after another. The buffer is not touched in between, which favors plans
+ *           that leave the data where it was.
+ * Cycle     every iteration writes the whole vector, makes the call, and reads the whole result.
+ *           The time of the same iterations without the call is subtracted for each rank and each
+ *           repeat.
+ * Time      every repeat begins with a barrier. Each rank computes the mean of its iterations, and
+ *           the result of the repeat is the mean of the slowest rank.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 
@@ -34,7 +34,7 @@ tutti_status bench_run(const bench_job *job, const bench_call *c) {
   }
 }
 
-/* Seconds per iteration of this rank, after a barrier. */
+/* Measures the seconds per iteration on this rank, after a barrier. */
 static tutti_status loop(const bench_job *job, const bench_call *call, long n, double *seconds) {
   tutti_status status = tutti_barrier(job->talk);
   double from = cli_now();
@@ -66,7 +66,7 @@ tutti_status bench_repeat(const bench_job *job, const bench_options *o, const be
   return status;
 }
 
-/* Seconds per iteration of the slowest rank, the same on all. */
+/* Measures the seconds per iteration on the slowest rank; the result is the same on all ranks. */
 static tutti_status slowest(const bench_job *job, const bench_options *o, const bench_call *call,
                             long n, double *seconds) {
   const bool touch = o->cycle && call->coll != TUTTI_BARRIER;
@@ -80,13 +80,14 @@ static long fit(double budget, double once) {
   return n < LEAST_ITERATIONS ? LEAST_ITERATIONS : n > MOST_ITERATIONS ? MOST_ITERATIONS : (long)n;
 }
 
-/* More warm-up calls, if they take less than a second. */
+/* The number of iterations of a trial: TRIAL, if these take less than a second. */
 static long trial(double budget, double once) {
   long n = fit(budget, once);
   return n < TRIAL && once * TRIAL < 1 ? TRIAL : n;
 }
 
-/* First calls are slow (they touch memory for the first time): repeat until they get no faster. */
+/* The first calls are slow because they touch memory for the first time. Trials are repeated until they get no
+ * faster. */
 tutti_status bench_iterations(const bench_job *job, const bench_options *o, const bench_call *call,
                               long *n) {
   *n = o->iterations;

@@ -1,9 +1,9 @@
-/* bounce.c - the distance of two cores: the time of a cache line there and back.
+/* bounce.c - the distance between two cores: the round-trip time of a cache line.
  *
- * Idea      two processes write alternately. The fastest of several batches counts, so the result
- *           describes one moment. On a virtual machine, the hypervisor moves the cores, and the
- *           distance can change by a factor of ten within a second. Measurements with few ranks
- *           change by as much, and this shows why.
+ * Idea      two processes write to the line alternately. The result is the fastest of several
+ *           batches, and holds for that moment only. On a virtual machine, the hypervisor moves the
+ *           virtual cores, and the distance can change by a factor of ten within a second.
+ *           Measurements with few ranks then vary by as much, and this number explains why.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <sched.h>
 #include <signal.h>
@@ -30,7 +30,7 @@ static void answer(court *c) {
   _exit(0);
 }
 
-/* 0: the other process is gone. */
+/* Returns 0 if the other process has ended. */
 static double batch(court *c, unsigned *turn) {
   const double begin = cli_now();
   for (int i = 0; i < TURNS; i++) {
@@ -74,7 +74,7 @@ double cli_bounce_between(int one, int other) {
   return took;
 }
 
-/* The first two cores of a process; returns how many it found. */
+/* Finds the first two cores that a process may use. Returns how many it found. */
 static int two_of(pid_t pid, int cpu[2]) {
   int n = 0;
   size_t bytes;
@@ -88,8 +88,7 @@ static int two_of(pid_t pid, int cpu[2]) {
 double cli_bounce(void) {
   int cpu[2], n = two_of(0, cpu);
   if (n == 1)
-    n = two_of(getppid(),
-               cpu); /* this rank may be bound to one core: then use its parent's cores */
+    n = two_of(getppid(), cpu); /* this rank may be bound to one core, so use its parent's cores */
   return n == 2 ? cli_bounce_between(cpu[0], cpu[1]) : 0;
 }
 

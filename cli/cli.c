@@ -1,5 +1,5 @@
 /* cli.c - error messages, numbers, suggestions for misspelt names, starting a program. Each error
- * message is written with a single call, so that the lines of several processes never mix.
+ * message is written with a single call, so that the lines of several processes do not mix.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli.h"
 #include "kept.h"
@@ -97,7 +97,7 @@ void cli_json_string(const char *text, int length) {
   putchar('"');
 }
 
-/* Edit distance in which swapping two adjacent letters costs 1. Words of more than 63 bytes: 99. */
+/* Edit distance in which swapping two adjacent letters costs 1. Returns 99 for words of more than 63 bytes. */
 static size_t distance(const char *a, const char *b) {
   size_t n = strlen(a), m = strlen(b);
   if (n > 63 || m > 63) return 99;
@@ -132,7 +132,7 @@ const char *cli_nearest(const char *word, const char *const *names) {
   return best;
 }
 
-/* Options that had another name before. */
+/* Options that were renamed: the old and the current name. */
 static const struct {
   const char *old, *now;
 } renamed[] = {{"-P", "-n N (or --ranks N)"},
@@ -148,7 +148,7 @@ static const struct {
                {"-w", "-o FILE"},
                {"--write", "-o FILE"}};
 
-/* Complain about an option that was renamed, if the command has its new name. */
+/* Prints an error message about a renamed option, if the command has the option under its new name. */
 static bool was_renamed(const char *command, const char *word, const struct option *options) {
   for (size_t i = 0; i < sizeof renamed / sizeof *renamed; i++) {
     const char *now = renamed[i].now;
@@ -255,7 +255,7 @@ double cli_spread(double *numbers, size_t n) {
   return (middle(numbers, n, 0.75) - middle(numbers, n, 0.25)) / middle(numbers, n, 0.5);
 }
 
-/* Is there a file of this name in a folder of PATH? */
+/* Returns whether a file of this name exists in a folder of PATH. */
 static bool is_in_path(const char *name) {
   const char *path = getenv("PATH");
   if (strchr(name, '/') || !path) return true;

@@ -42,7 +42,8 @@ static void warn(void *ctx, int level, const char *line) {
   if (level == 0) fprintf(stderr, "tutti aggregator: %s\n", line);
 }
 
-/* The signals stay blocked, so one that is pending ends the aggregator, which asks several times a second. */
+/* SIGINT and SIGTERM are blocked. The aggregator calls this function several times a second, and ends when one is
+ * pending. */
 static int is_ended(void *ctx) {
   sigset_t pending;
   (void)ctx;

@@ -1,7 +1,7 @@
-/* cmd_bench.c - `tutti bench`: times a collective at a row of sizes.
+/* cmd_bench.c - `tutti bench`: times a collective at a series of sizes.
  *
  * Idea      every rank runs this code and makes the same decisions; only rank 0 prints. With -n
- *           and outside a job, the command starts itself under `tutti run`.
+ *           outside a job, the command starts itself under `tutti run`.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <stdio.h>
@@ -38,7 +38,7 @@ static tutti_status measure_side(const bench_job *job, const bench_options *o,
   side->measured = true;
   side->wrong = -1;
   if (o->check && o->coll != TUTTI_BARRIER) status = bench_check(job, &call, &side->wrong);
-  memset(m->a, 0, row->bytes); /* in place, sums keep their values */
+  memset(m->a, 0, row->bytes); /* so that repeated sums in place keep their values */
   memset(m->b, 0, row->bytes);
   if (!status) status = bench_time(job, o, &call, side);
   if (status || o->coll == TUTTI_BARRIER) return status;
@@ -86,7 +86,7 @@ static int measure_all(const bench_job *job, const bench_options *o, bench_row *
 
 /* ---- the command ---- */
 
-/* 0, or the exit status of rank 0's complaint. */
+/* Returns 0, or the exit status to use after rank 0's error message. */
 static int fits_job(const bench_job *job, const bench_options *o) {
   if (o->ranks && o->ranks != job->size)
     return cli_fail(CLI_USAGE, "bench", "-n %ld, but the job has %d ranks", o->ranks, job->size);
@@ -99,7 +99,7 @@ static int fits_job(const bench_job *job, const bench_options *o) {
   return job->rank == 0 ? bench_files_ready("bench", o) : 0;
 }
 
-/* The log: warnings, and the output of TUTTI_EXPLAIN. */
+/* Receives the log: warnings, and the output of TUTTI_EXPLAIN. */
 static void say(void *ctx, int level, const char *line) {
   (void)ctx;
   fprintf(stderr, "%s%s\n", level == 0 ? "tutti bench: " : "# ", line);

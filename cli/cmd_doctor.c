@@ -1,4 +1,4 @@
-/* cmd_doctor.c - `tutti doctor`: what the ranks of a job do, and what is wrong with it.
+/* cmd_doctor.c - `tutti doctor`: shows what the ranks of a job are doing, and diagnoses problems.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <string.h>
@@ -35,7 +35,7 @@ static int print(char *text) {
   return 0;
 }
 
-/* Report once, or every `watch` seconds until the job is gone. */
+/* Reports once, or every `seconds` seconds until the job has ended. */
 static int watch(long pid, bool json, double seconds) {
   const struct timespec pause = {(time_t)seconds,
                                  (long)(1e9 * (seconds - (double)(time_t)seconds))};

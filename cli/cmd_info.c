@@ -1,7 +1,7 @@
-/* cmd_info.c - `tutti info`: what this build and this machine can do.
+/* cmd_info.c - `tutti info`: shows what this build supports on this machine.
  *
- * Idea      The command knows its build and the memory; the library reports the
- *           rest (tutti_info), in lines "name: value".
+ * Idea      The command itself reports the build and the memory. The library reports everything
+ *           else (tutti_info), in lines "name: value".
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <stdio.h>
@@ -52,13 +52,13 @@ static const struct option long_options[] = {
 
 typedef struct info {
   struct utsname system;
-  double total, available, limit; /* bytes; 0: unknown or none */
-  double bounce;                  /* s; 0: unknown */
+  double total, available, limit; /* in bytes; 0 if unknown or unlimited */
+  double bounce;                  /* in s; 0 if unknown */
   cpu_list cpus;
 } info;
 
-/* The number after `key` in a file of "key number" lines; the first number of
- * the file if key is empty; 0 if it has none. */
+/* Returns the number after `key` in a file of "key number" lines, or the first number of the file if key is empty.
+ * Returns 0 if there is none. */
 static double number_in(const char *path, const char *key) {
   FILE *f = fopen(path, "re");
   if (!f) return 0;
@@ -82,7 +82,7 @@ static void collect(info *i) {
   i->cpus = cpus_allowed();
 }
 
-/* A line of the library is "name: value". */
+/* Returns the length of the name in a line "name: value" of the library. */
 static int name_length(const char *line) {
   const char *colon = strstr(line, ": ");
   return colon ? (int)(colon - line) : (int)strlen(line);
@@ -111,7 +111,7 @@ static void print_people(const info *i) {
   near_draw(stdout, "near each other", &i->cpus);
 }
 
-/* A numeric value is a number in JSON, too. */
+/* Prints a member of a JSON object. A numeric value becomes a JSON number. */
 static void json_member(const char *name, int length, const char *value) {
   printf("  ");
   cli_json_string(name, length);

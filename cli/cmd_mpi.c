@@ -4,8 +4,8 @@
  *           launchers of Open MPI and MPICH can set a variable for the ranks only. With any other
  *           launcher the variable is set in the environment. A program of the standard ABI can run
  *           under any launcher, so the library and the launcher's options are chosen separately.
- *           Then the launcher replaces this process, which gives the user its signals, output and
- *           exit status.
+ *           The launcher then replaces this process, so signals, output and exit status are
+ *           directly those of the launcher.
  * Invariant Libraries that were already preloaded stay first: a profiler still sees the program's
  *           calls, and a sanitizer remains the first library.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -63,7 +63,7 @@ static const struct option long_options[] = {
     {"family", required_argument, NULL, 'f'},    {NULL, 0, NULL, 0},
 };
 
-/* Ranks may run in another folder, so a file's name is made absolute. */
+/* Ranks may run in another folder, so the file name is made absolute. */
 static int take_report(mpi_options *o, const char *file) {
   char here[PATH_MAX] = "";
   if (!file)
@@ -113,9 +113,9 @@ static int parse(mpi_options *o, int argc, char **argv) {
 
 /* ---- the MPI and its library ---- */
 
-/* Taken from the launcher's answer, or from the first argument that is an MPI program. If the two
- * disagree, complain: a program crashes with the library of another MPI. A program of the standard
- * ABI fits every launcher. */
+/* Determines the MPI from the launcher's --version, or from the first argument that is an MPI program. If the two
+ * disagree, prints an error message, because a program crashes with the library of another MPI. A program of the
+ * standard ABI works with every launcher. */
 static int find_family(mpi_options *o) {
   const bool launcher = family_is_launcher(o->argv[0]);
   if (o->family) {
@@ -152,7 +152,7 @@ static int find_family(mpi_options *o) {
                   o->argv[0]);
 }
 
-/* The folder of this command. */
+/* Stores the folder that contains this command. */
 static void own_folder(char folder[PATH_MAX]) {
   const ssize_t n = readlink("/proc/self/exe", folder, PATH_MAX - 1);
   folder[n > 0 ? n : 0] = 0;
@@ -160,7 +160,8 @@ static void own_folder(char folder[PATH_MAX]) {
   if (slash) *slash = 0;
 }
 
-/* Where it may lie, seen from this command. The compiler knows Debian's folder; others have none. */
+/* Where the library may be, relative to this command. The compiler provides Debian's folder; other systems have
+ * none. */
 #ifndef MULTIARCH
 #define MULTIARCH ""
 #endif
@@ -168,7 +169,8 @@ static const char *const lib_folders[] = {"", "../lib/", "../lib64/", "../lib/" 
                                           "../"};
 enum { LIB_FOLDERS = sizeof lib_folders / sizeof *lib_folders };
 
-/* The file that TUTTI_LIBRARY means: it may also name the folder, or another library in it. */
+/* Determines the file that TUTTI_LIBRARY refers to. The variable may also name the folder, or another library in
+ * it. */
 static void named_place(const char *said, const char *name, char *place, size_t size) {
   const char *slash = strrchr(said, '/'), *base = slash ? slash + 1 : said;
   if (strncmp(base, "libtutti_pmpi_", 14) == 0)
@@ -182,7 +184,7 @@ static void named_place(const char *said, const char *name, char *place, size_t 
 static int find_library(mpi_family family, char path[PATH_MAX]) {
   char own[PATH_MAX], name[64], places[LIB_FOLDERS][PATH_MAX + 160];
   const char *said = tutti_setting("TUTTI_LIBRARY");
-  if (!said) said = getenv("TUTTI_LIB"); /* its older name */
+  if (!said) said = getenv("TUTTI_LIB"); /* alternative name of the setting */
   int n = 0;
   own_folder(own);
   snprintf(name, sizeof name, "libtutti_pmpi_%s.so", family_tag(family));
@@ -221,13 +223,13 @@ static void put(words *w, const char *word) {
   w->word[w->n++] = (char *)word;
 }
 
-/* The variables for the ranks of one part of a command line. */
+/* Adds the variables for the ranks of one part of a command line. */
 static void put_settings(words *w, mpi_family launcher, const char *const *settings) {
   for (const char *const *s = settings; *s; s++) {
     if (launcher == FAMILY_OMPI) {
       put(w, "-x");
       put(w, *s);
-    } else { /* "-genv NAME value", in two words */
+    } else { /* -genv NAME value, as two words */
       char *name = strdup(*s), *value = name ? strchr(name, '=') : NULL;
       if (!value) continue;
       *value++ = 0;
@@ -238,8 +240,8 @@ static void put_settings(words *w, mpi_family launcher, const char *const *setti
   }
 }
 
-/* Insert them after the launcher's name. Open MPI's settings belong to one part of the command
- * line, so insert them also after every ':' that separates programs. NULL: out of memory. */
+/* Inserts the settings after the launcher's name. Open MPI's settings apply to one part of the command line, so they
+ * are also inserted after every ':' that separates programs. Returns NULL if out of memory. */
 static char **launch_line(const mpi_options *o, const char *const *settings) {
   size_t n = 0, parts = 1;
   for (; o->argv[n]; n++) parts += strcmp(o->argv[n], ":") == 0;

@@ -1,5 +1,6 @@
-/* cmd_plan.c - `tutti plan`: schedules for people. Lists them, shows one, draws one, checks one (tutti's own or one in a
- * file) with the prover, writes one into a file, reads one of MSCCL, runs one.
+/* cmd_plan.c - `tutti plan`: works with schedules. It lists, shows, draws and runs them, checks
+ * them with the prover (tutti's own or those in a file), writes them to a file, and reads those of
+ * MSCCL.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <stdio.h>
@@ -67,7 +68,7 @@ static int read_coll(const char *text, plan_options *o) {
   return coll < 0 ? CLI_USAGE : 0;
 }
 
-/* Parse an option with a number; false if c is not such an option. */
+/* Parses an option that takes a number. Returns false if c is not such an option. */
 static bool read_number(int c, plan_options *o, int *status) {
   long *number = c == 'n'    ? &o->ranks
                  : c == 'r'  ? &o->rank
@@ -113,7 +114,7 @@ static int read_options(int argc, char **argv, plan_options *o) {
   return status;
 }
 
-/* The text of an algorithm's schedules; NULL and a complaint if it has none. */
+/* Returns the text of an algorithm's schedules, or NULL after an error message if it has none. */
 static char *text_of(const char *algo, const plan_options *o, long rank) {
   char *text;
   if (!tutti_schedule_text(algo, o->coll, (int)o->ranks, (int)rank, (int)o->root, o->in_place,
@@ -123,7 +124,7 @@ static char *text_of(const char *algo, const plan_options *o, long rank) {
   return NULL;
 }
 
-/* Read a whole file, or standard input for "-"; NULL and a complaint. */
+/* Reads a whole file, or standard input for "-". Returns NULL after an error message. */
 static char *read_all(const char *path) {
   FILE *f = strcmp(path, "-") ? fopen(path, "re") : stdin;
   size_t length = 0, room = 1 << 16;
@@ -146,8 +147,9 @@ static char *read_all(const char *path) {
   return text;
 }
 
-/* The schedules of all ranks: of an algorithm if the number of ranks is given and no file has that
- * name. NULL and a complaint; freed with free, as tutti_text_free does. */
+/* Returns the schedules of all ranks: those of an algorithm if the number of ranks is given and no file has that
+ * name, otherwise those of the file. Returns NULL after an error message. The caller frees the text with free, like
+ * tutti_text_free. */
 static char *schedules(const char *what, const plan_options *o) {
   bool file = strcmp(what, "-") == 0 || access(what, R_OK) == 0;
   if (file) return read_all(what);
@@ -183,7 +185,7 @@ static int write_text(const char *text, const plan_options *o) {
                   strerror(errno));
 }
 
-/* Write the schedules as text. */
+/* Writes the schedules as text. */
 static int export(const char *what, const plan_options *o) {
   char *text = schedules(what, o);
   if (!text) return CLI_USAGE;
@@ -192,7 +194,7 @@ static int export(const char *what, const plan_options *o) {
   return status;
 }
 
-/* Convert an algorithm of MSCCL, prove it, and write it as text. */
+/* Converts an MSCCL algorithm, proves it, and writes it as text. */
 static int import(const char *what, const plan_options *o) {
   char *xml = read_all(what), *text = xml ? plan_import(what, xml) : NULL;
   tutti_report r = {.size = sizeof r};
@@ -208,7 +210,7 @@ static int import(const char *what, const plan_options *o) {
   return status;
 }
 
-/* `tutti bench --algo ALGORITHM`, with the other words as they are. */
+/* Runs `tutti bench --algo ALGORITHM` with the other words unchanged. */
 static int run_plan(int argc, char **argv) {
   if (argc < 3 || argv[2][0] == '-')
     return cli_fail(CLI_USAGE, "plan",
@@ -224,7 +226,7 @@ static int run_plan(int argc, char **argv) {
   words[0] = "bench";
   words[1] = "--algo";
   for (int i = 2; i < argc; i++) words[i] = argv[i];
-  return cmd_bench.run(argc, words); /* options point into the words */
+  return cmd_bench.run(argc, words); /* not freed: options point into the words */
 }
 
 static void say_verdict(const tutti_report *r, const char *what) {

@@ -60,7 +60,7 @@ static int bad_env(const char *entry) {
   return cli_fail(CLI_USAGE, "run", "--env '%s' is not of the form NAME=value", entry);
 }
 
-/* 0, or the exit status of a complaint. */
+/* Returns 0, or the exit status to use after an error message. */
 static int take_option(run_options *o, int c, char **argv) {
   long n;
   switch (c) {
@@ -116,7 +116,7 @@ static int parse(run_options *o, int argc, char **argv) {
                       "--hosts: '%s:0' is not of the form HOST or HOST:RANKS; a spare host (HOST:0) "
                       "needs --respawn and at least one host with ranks",
                       o->hosts[i].name);
-  if (o->hosts) { /* these options apply to the ranks on the hosts */
+  if (o->hosts) { /* these options apply to the ranks on all hosts */
     o->ranks = o->nhosts;
     o->bind_there = o->bind;
     o->label_there = o->label;
@@ -140,7 +140,7 @@ void run_passed_on(sigset_t *set) {
   for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) sigaddset(set, signals[i]);
 }
 
-/* Make sure that 0, 1 and 2 are open, so that no pipe becomes one of them. */
+/* Makes sure that descriptors 0, 1 and 2 are open, so that no pipe gets one of these numbers. */
 static void open_standard(void) {
   for (int fd = 0; fd < 3; fd++)
     if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) < 0) return;
@@ -151,8 +151,8 @@ static bool has_children(void) {
   return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 || errno != ECHILD;
 }
 
-/* The exit status of the keeper, which is that of the guard. If the keeper was killed, this process ends the processes that
- * it watched. */
+/* Returns the exit status of the keeper, which is that of the guard. If the keeper was killed, this process ends the
+ * processes that the keeper was watching. */
 static int keeper_status(int status, bool reaper) {
   if (WIFEXITED(status)) return WEXITSTATUS(status);
   cli_fail(0, "run", "the guard process was killed by SIG%s; ending all ranks",
@@ -162,15 +162,15 @@ static int keeper_status(int status, bool reaper) {
   return 128 + WTERMSIG(status);
 }
 
-/* Has the terminal sent this signal to the ranks, too? Keyboard signals such as Ctrl-C go to the whole
- * process group. When a terminal disappears, the kernel signals only the first process of its session. */
+/* Returns true if the terminal has also sent this signal to the ranks. Keyboard signals such as Ctrl-C go to the
+ * whole process group. When a terminal disappears, the kernel signals only the first process of its session. */
 static bool ranks_have(int signal, int code) {
   const bool first = getsid(0) == getpid();
   return code == SI_KERNEL && !(first && (signal == SIGHUP || signal == SIGCONT));
 }
 
-/* Pass signals on until the keeper ends; returns its wait status. `interrupted` is set
- * if a SIGINT came. A part of a job also receives signals over its leash. */
+/* Passes signals on until the keeper ends, and returns its wait status. Sets `interrupted` if a SIGINT arrived. A
+ * part of a job also receives signals over its leash. */
 static int attend(pid_t keeper, int orders, const sigset_t *set, bool part, bool *interrupted) {
   for (;;) {
     int status;
@@ -181,7 +181,7 @@ static int attend(pid_t keeper, int orders, const sigset_t *set, bool part, bool
     if (s <= 0 || s == SIGCHLD || s == SIGPIPE) continue;
     if (s == SIGINT) *interrupted = true;
     run_order order = {(unsigned char)s, !ranks_have(s, info.si_code)};
-    if (write(orders, &order, sizeof order) < 0) continue; /* the guard is ending */
+    if (write(orders, &order, sizeof order) < 0) continue; /* the guard is about to end */
     if (s == SIGTSTP && !part) raise(SIGSTOP);
   }
 }
@@ -193,7 +193,7 @@ static int front(const run_options *o, char **argv) {
   sigset_t set;
   run_passed_on(&set);
   sigaddset(&set, SIGCHLD);
-  sigaddset(&set, SIGPIPE); /* blocked, so that a write says EPIPE */
+  sigaddset(&set, SIGPIPE); /* blocked, so that a write fails with EPIPE */
   run_origin origin = {.group = getpgrp()};
   sigprocmask(SIG_BLOCK, &set, &origin.mask);
   int orders[2];
@@ -210,7 +210,7 @@ static int front(const run_options *o, char **argv) {
   if (null >= 0) dup2(null, 0); /* only rank 0 reads our input */
   bool interrupted = false;
   int status = keeper_status(attend(keeper, orders[1], &set, o->leash, &interrupted), reaper);
-  if (interrupted && status == 128 + SIGINT) { /* so that a calling shell stops too */
+  if (interrupted && status == 128 + SIGINT) { /* so that a calling shell stops as well */
     signal(SIGINT, SIG_DFL);
     raise(SIGINT);
     sigprocmask(SIG_SETMASK, &origin.mask, NULL);

@@ -35,11 +35,11 @@ static const struct option long_options[] = {{"all", no_argument, NULL, 'a'},
 
 typedef struct wanted {
   bool all, json, draw;
-  double from, length; /* ms */
-  const char *output;  /* NULL: the terminal */
+  double from, length; /* in ms */
+  const char *output;  /* file name, or NULL for the terminal */
 } wanted;
 
-/* FROM+LENGTH, both in ms. */
+/* Parses FROM+LENGTH, both in ms. */
 static bool take_span(const char *text, wanted *w) {
   char *end;
   w->from = strtod(text, &end);

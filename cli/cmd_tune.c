@@ -1,4 +1,5 @@
-/* cmd_tune.c - `tutti tune`: measures this machine, or this network, so that prices become true.
+/* cmd_tune.c - `tutti tune`: measures this machine or this network, so that predicted times are
+ * accurate.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <limits.h>
 #include <sched.h>
@@ -58,7 +59,7 @@ static const struct option long_options[] = {
     {"output", required_argument, NULL, 'o'},
     {"seconds", required_argument, NULL, 's'},
     {"wisdom", no_argument, NULL, 'w'},       /* tune_wisdom.c reads its options */
-    {"points", required_argument, NULL, 'p'}, /* of a rank that tune has started */
+    {"points", required_argument, NULL, 'p'}, /* for a rank that `tutti tune` has started */
     {NULL, 0, NULL, 0},
 };
 
@@ -104,7 +105,7 @@ static int parse(tune_options *o, int argc, char **argv) {
   return 0;
 }
 
-/* Write the profile, and print what else was found. */
+/* Writes the profile, and prints the other results. */
 static int hand_over(const tune_options *o, const tune_result *r) {
   const int status = tune_write(o->path, r);
   if (status || strcmp(o->path, "-") == 0) return status;
@@ -132,14 +133,14 @@ static void note_bounce(const double *seconds, int n, double far, tune_result *r
               1e9 * most);
 }
 
-#define FIT   0.16 /* of the time; the rest is for ranks */
-#define LEAST 0.05 /* s for any part, however late it is */
+#define FIT   0.16 /* of the time; the remaining time is for the ranks */
+#define LEAST 0.05 /* minimum time in s of any part, even if the previous parts took too long */
 
 static double of_time(double seconds) {
   return seconds > LEAST ? seconds : LEAST;
 }
 
-/* Fit the figures to all points, until `end`. */
+/* Fits the model parameters to all points, until `end`. */
 static void find_figures(tune_points *points, const double *bounce, int launches, double end,
                          tune_result *r) {
   const double far = tune_far(points);
@@ -155,8 +156,9 @@ static void find_figures(tune_points *points, const double *bounce, int launches
   cpus_free(&cpus);
 }
 
-/* Launches: ranks, their cores, and their share of the remaining time (earlier launches may be
- * late). Figures of ranks that share two cores are assumed to hold for ranks that share more. */
+/* Starts launches with different numbers of ranks and cores. Each gets a share of the remaining time, because
+ * earlier launches may be late. The parameters of ranks that share two cores are assumed to hold for ranks that
+ * share more. */
 static int on_this_machine(const tune_options *o) {
   const double end = cli_now() + o->seconds, ranks_end = end - FIT * o->seconds;
   size_t bytes;
@@ -197,8 +199,8 @@ static int on_this_machine(const tune_options *o) {
 
 /* ---- a network ---- */
 
-/* The speeds of compression, measured on all ranks simultaneously, because ranks that share cores share
- * them in a call, too. The slowest rank counts. The result is on rank 0. */
+/* Measures the speeds of compression on all ranks simultaneously, because ranks that share cores also share them in a
+ * call. The result is that of the slowest rank, and is stored on rank 0. */
 static tutti_status codes_at_once(tutti_comm *comm, tune_result *r) {
   double mine[TUNE_CODES], most[TUNE_CODES];
   bool apart = false;

@@ -1,4 +1,5 @@
-/* compare.c - `tutti bench --compare`: finds the libraries, measures each, prints all side by side.
+/* compare.c - `tutti bench --compare`: finds the libraries, measures each, and prints the results
+ * side by side.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <stdio.h>
@@ -9,7 +10,7 @@
 
 enum { WRONG = 1, ROUNDS = 15 };
 
-/* Before the options are parsed, so that they can differ from these. */
+/* Called before the options are parsed, so that they can override these defaults. */
 void bench_compare_defaults(bench_options *o, int argc, char **argv) {
   for (int i = 1; i < argc; i++) {
     if (strncmp(argv[i], "--compare", strlen("--compare")) != 0) continue;
@@ -51,7 +52,7 @@ static int fits(const bench_options *o) {
   return bench_files_ready("bench", o);
 }
 
-/* A library that is installed may lack this call. */
+/* Checks whether an installed library provides this call. */
 static void judge(const bench_options *o, peer_place *p) {
   const char *why = p->kind == PEER_NONE    ? NULL
                     : p->kind == PEER_TORCH ? peer_torch_lacks(o)

@@ -1,5 +1,6 @@
-/* configure.h - changes one setting of a communicator, for the command, benchmarks and tests. Each function asks for all
- * settings (tutti_comm_config), changes one, and sets all again; errors are those of tutti_comm_configure.
+/* configure.h - changes one setting of a communicator, for the command, benchmarks and tests. Each
+ * function reads all settings (tutti_comm_config), changes one, and writes them back. Errors are
+ * those of tutti_comm_configure.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef CONFIGURE_H
 #define CONFIGURE_H
@@ -12,7 +13,7 @@
   config.field = (value);                                          \
   return status ? status : tutti_comm_configure(comm, &config)
 
-/* NULL: tutti chooses. */
+/* If algorithm is NULL, tutti chooses. */
 static inline tutti_status comm_set_algorithm(tutti_comm *comm, const char *algorithm) {
   CHANGE(algorithm, algorithm ? algorithm : "");
 }
@@ -28,14 +29,14 @@ static inline tutti_status comm_set_helpers(tutti_comm *comm, int helpers) {
 static inline tutti_status comm_set_timeout(tutti_comm *comm, double seconds) {
   CHANGE(timeout, seconds);
 }
-/* NULL: none. */
+/* NULL means no compression. */
 static inline tutti_status comm_set_compression(tutti_comm *comm, const char *compression) {
   CHANGE(compression, compression ? compression : "none");
 }
 static inline tutti_status comm_set_measure(tutti_comm *comm, int on) {
   CHANGE(measure, on ? 1 : -1);
 }
-/* How many ranks help. */
+/* Returns the number of helper ranks, or -1 on error. */
 static inline int comm_helpers(tutti_comm *comm) {
   tutti_config config = {.size = sizeof config};
   return tutti_comm_config(comm, &config) ? -1 : config.helpers;

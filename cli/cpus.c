@@ -1,4 +1,4 @@
-/* cpus.c - affinity mask, core siblings, and the order of processors for binding ranks.
+/* cpus.c - affinity masks, threads of a core, and the order of processors for binding ranks.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cpus.h"
 
@@ -8,7 +8,7 @@
 
 const char *const cpus_level[CPUS_LEVELS] = {"package", "numa", "cache"};
 
-/* Grows the set until the kernel's fits. */
+/* Enlarges the set until the kernel's set fits into it. */
 cpu_set_t *cpus_mask(pid_t pid, size_t *bytes) {
   for (int bits = 1024; bits <= 1 << 20; bits *= 2) {
     cpu_set_t *set = CPU_ALLOC(bits);
@@ -22,7 +22,7 @@ cpu_set_t *cpus_mask(pid_t pid, size_t *bytes) {
   return NULL;
 }
 
-/* The lowest thread of this thread's core; itself if unknown. */
+/* Returns the lowest hardware thread of this thread's core, or the thread itself if that is unknown. */
 static int core_of(const char *system, int cpu) {
   char path[300];
   snprintf(path, sizeof path, "%.200s/cpu/cpu%d/topology/thread_siblings_list", system, cpu);
@@ -34,7 +34,7 @@ static int core_of(const char *system, int cpu) {
 }
 
 typedef struct place {
-  int cpu, core, nth; /* the nth allowed thread of its core */
+  int cpu, core, nth; /* nth: cpu is the nth allowed thread of its core */
   tutti_net_site site;
 } place;
 

@@ -1,7 +1,7 @@
-/* family.c - which MPI does a program or launcher belong to?
+/* family.c - determines which MPI a program or launcher belongs to.
  *
- * Idea      A launcher says so itself (--version). For a program its loader knows: it lists all
- *           libraries that would be loaded (--list), without starting the program.
+ * Idea      A launcher prints it (--version). For a program, its loader lists all libraries that
+ *           would be loaded (--list), without starting the program.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "family.h"
 
@@ -21,8 +21,9 @@ extern char **environ;
 
 typedef struct family_entry {
   const char *tag, *title;
-  const char *libraries[4]; /* patterns of the names that programs need (fnmatch; mpi/find.c) */
-  const char *says[6];      /* patterns of the version texts that its launchers print */
+  /* patterns for the names of libraries that programs need (fnmatch; mpi/find.c) */
+  const char *libraries[4];
+  const char *says[6]; /* patterns for the version texts that its launchers print */
 } family_entry;
 
 /* The standard ABI comes first, because an MPI's libmpi_abi.so may need the MPI's other libraries. */
@@ -32,7 +33,8 @@ static const family_entry families[] = {
                      "Open MPI",
                      {"libmpi.so.40*"},
                      {"*Open MPI*", "*OpenRTE*", "*Open RTE*", "*PRRTE*"}},
-    /* Intel MPI, MVAPICH, HPE Cray MPICH and ParaStation MPI have its binary interface. ParaStation's mpiexec says its number. */
+    /* Intel MPI, MVAPICH, HPE Cray MPICH and ParaStation MPI have MPICH's binary interface. ParaStation's mpiexec
+     * prints its own version number. */
     [FAMILY_MPICH] = {"mpich",
                       "MPICH",
                       {"libmpi.so.12*", "libmpich.so.12*", "libmpi_*.so.12*"},
@@ -54,7 +56,7 @@ mpi_family family_named(const char *tag) {
   return FAMILY_UNKNOWN;
 }
 
-/* Read to the end, so that the writer never waits; drop bytes that do not fit. */
+/* Reads everything, so that the writer never blocks, and drops bytes that do not fit. */
 static void read_all(int fd, char *text, size_t size) {
   char rest[4096];
   size_t n = 0;
@@ -109,7 +111,7 @@ mpi_family family_of_launcher(const char *command) {
   return FAMILY_UNKNOWN;
 }
 
-/* The path of a program as execvp finds it; false if execvp would find none. */
+/* Finds the path of a program as execvp would. Returns false if execvp would not find it. */
 static bool find_program(const char *command, char path[PATH_MAX]) {
   if (strchr(command, '/'))
     return snprintf(path, PATH_MAX, "%s", command) < PATH_MAX && access(path, X_OK) == 0;
@@ -122,7 +124,7 @@ static bool find_program(const char *command, char path[PATH_MAX]) {
   return false;
 }
 
-/* The loader that a dynamic program for this architecture names. */
+/* Reads the name of the loader from a dynamic program for this architecture. Returns false for other files. */
 static bool loader_of(const char *path, char loader[PATH_MAX]) {
   Elf64_Ehdr head;
   Elf64_Phdr part;
@@ -144,7 +146,7 @@ static bool loader_of(const char *path, char loader[PATH_MAX]) {
   return found;
 }
 
-/* Does a word of the loader's list match? */
+/* Returns true if a word of the loader's list matches. */
 static bool lists(const char *text, const family_entry *f) {
   char word[256];
   for (size_t n; *(text += strspn(text, " \t\n")); text += n) {

@@ -1,4 +1,4 @@
-/* family.h - which MPI: the questions of `tutti mpi` to launchers and programs.
+/* family.h - how `tutti mpi` determines which MPI a launcher or program belongs to.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef FAMILY_H
 #define FAMILY_H
@@ -6,24 +6,25 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* FAMILY_ABI: any MPI, by the standard ABI of MPI 5.0. */
+/* FAMILY_ABI stands for any MPI that is used through the standard ABI of MPI 5.0. */
 typedef enum mpi_family { FAMILY_UNKNOWN, FAMILY_ABI, FAMILY_OMPI, FAMILY_MPICH } mpi_family;
 
-/* The name in the libraries' file names, "abi", "ompi" or "mpich"; and the name for people. */
+/* The name in the libraries' file names ("abi", "ompi" or "mpich"), and the name as shown to people. */
 const char *family_tag(mpi_family family);
 const char *family_title(mpi_family family);
-/* The family with this tag; FAMILY_UNKNOWN if no family has it. */
+/* Returns the family with this tag, or FAMILY_UNKNOWN. */
 mpi_family family_named(const char *tag);
 
-/* Is it named like a launcher of MPI programs (mpirun, mpiexec.hydra, orterun ...)? */
+/* Returns true if the command has the name of an MPI launcher (mpirun, mpiexec.hydra, orterun ...). */
 bool family_is_launcher(const char *command);
-/* The output of a command, with its standard error; "" if it could not be run. And that of `COMMAND --version`. */
+/* family_output stores the standard output and standard error of a command, or "" if it could not be run.
+ * family_version does the same for `COMMAND --version`. */
 void family_output(char *const *argv, char *text, size_t size);
 void family_version(const char *command, char *text, size_t size);
-/* The family that a launcher prints with --version; never FAMILY_ABI. */
+/* Returns the family that a launcher prints with --version; never FAMILY_ABI. */
 mpi_family family_of_launcher(const char *command);
-/* The MPI that a dynamic program needs, directly or through its libraries; FAMILY_ABI if it needs
- * libmpi_abi.so; FAMILY_UNKNOWN for any other file. */
+/* Returns the MPI that a dynamic program needs, directly or through its libraries. Returns FAMILY_ABI if it needs
+ * libmpi_abi.so, and FAMILY_UNKNOWN for any other file. */
 mpi_family family_of_program(const char *command);
 
 #endif

@@ -1,4 +1,4 @@
-/* gnuplot.c - pictures that gnuplot draws.
+/* gnuplot.c - draws pictures with gnuplot.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <stdio.h>
@@ -62,8 +62,8 @@ static void erase(char *text, const char *first, const char *last) {
   }
 }
 
-/* Removes gnuplot's names, which browsers show as tooltips, and inserts style.css before the first definition of a picture
- * for light pages; false if the file cannot be written. */
+/* Removes gnuplot's names, which browsers show as tooltips. In a picture for light pages, also inserts style.css
+ * before the first definition. Returns false if the file cannot be written. */
 static bool finish(const char *path, bool dark) {
   FILE *f = fopen(path, "re");
   char *text = NULL, *at = NULL;

@@ -1,4 +1,5 @@
-/* help_model.c - `tutti help model`: how to describe a machine to `tutti explain` and others.
+/* help_model.c - `tutti help model`: explains how to describe a machine to `tutti explain` and
+ * similar commands.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <string.h>

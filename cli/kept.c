@@ -1,4 +1,4 @@
-/* kept.c - see kept.h. There are some hundred names of plans at most.
+/* kept.c - see kept.h. There are at most a few hundred names of plans.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "kept.h"
 

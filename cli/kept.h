@@ -1,4 +1,4 @@
-/* kept.h - texts that are kept once each, so that equal ones are the same pointer.
+/* kept.h - a list of texts without duplicates, so that equal texts have the same pointer.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef KEPT_H
 #define KEPT_H
@@ -8,7 +8,7 @@ typedef struct kept_name {
   char text[];
 } kept_name;
 
-/* The text in this list, added if it is new; "?": out of memory. */
+/* Returns the text in this list, and adds it if it is new. Returns "?" if out of memory. */
 const char *kept_text(kept_name **all, const char *text);
 void kept_free(kept_name **all);
 

@@ -1,4 +1,4 @@
-/* list_variables.c - `tutti help variables`, and warnings about variables that tutti does not know.
+/* list_variables.c - `tutti help variables`, and warnings about unknown variables.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
@@ -37,7 +37,7 @@ int cli_list_variables(void) {
   return fflush(stdout) ? CLI_FAILED : 0;
 }
 
-static const char *whose; /* the command */
+static const char *whose; /* the command that prints the warnings */
 
 static void warn_of_it(void *ctx, int level, const char *line) {
   (void)ctx, (void)level;
@@ -47,6 +47,6 @@ static void warn_of_it(void *ctx, int level, const char *line) {
 void cli_check_variables(const char *command) {
   whose = command;
   tutti_log_set(warn_of_it, NULL);
-  tutti_setting("TUTTI_CONF"); /* reports them to the log */
+  tutti_setting("TUTTI_CONF"); /* reports wrong lines of configuration files to the log */
   tutti_log_set(NULL, NULL);
 }

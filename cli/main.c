@@ -1,5 +1,5 @@
-/* main.c - `tutti`: a table of subcommands. A new one is a cli/cmd_*.c, its
- * declaration in cli.h and a line here. SPDX-License-Identifier: BSD-3-Clause */
+/* main.c - `tutti`: the table of subcommands. A new subcommand needs a file cli/cmd_*.c, a
+ * declaration in cli.h, and a line here. SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@ static const cli_command *find(const char *name) {
   for (size_t i = 0; i < COMMANDS; i++)
     if (strcmp(table[i]->name, name) == 0) return table[i];
   return strcmp(cmd_bench_peer.name, name) == 0 ? &cmd_bench_peer
-                                                : NULL; /* only `tutti bench --compare` starts it */
+                                                : NULL; /* started by `tutti bench --compare` */
 }
 
 static int unknown(const char *name) {
@@ -72,7 +72,7 @@ int main(int argc, char **argv) {
   if (!command) return unknown(name);
   if (argc > 2 && (strcmp(argv[2], "--help") == 0 || strcmp(argv[2], "-h") == 0))
     return cli_help(command);
-  /* Ranks that share memory leave it to rank 0's log; those of `tutti mpi` have no log. */
+  /* Ranks that share memory leave the warnings to the log of rank 0. The ranks of `tutti mpi` have no log. */
   if (command != &cmd_run && command != &cmd_bench_peer &&
       (!command->ranked || command == &cmd_explain))
     cli_check_variables(name);

@@ -1,15 +1,15 @@
-/* measured.c - `tutti explain --measured`: compares the predicted times with measured ones, and the
- * chosen plan with the best one.
+/* measured.c - `tutti explain --measured`: compares predicted with measured times, and the chosen
+ * plan with the fastest one.
  *
- * Idea      at each size all plans that can run are timed alternately (survey.h). The best of many
- *           plans owes its rank partly to luck. Therefore a second run times the best plan, the
- *           chosen plan, and the chosen plan again, alternately. The times shown for the best plan
+ * Idea      at each size, all plans that can run are timed alternately (survey.h). The fastest of
+ *           many plans is partly so by chance. Therefore a second run alternately times the best
+ *           plan, the chosen plan, and the chosen plan once more. The times shown for the best plan
  *           are those of the second run.
  * Rounds    alternate between all sizes, so that a size's rounds are spread over the whole time.
  * Cores     The hypervisor of a virtual machine migrates virtual CPUs between cores. If the profile
- *           says how far apart the cores were when it was measured, only rounds at that distance
- *           count, and rounds are added until enough of them do. If no round is at that distance,
- *           all rounds count.
+ *           contains the distance of the cores at the time of its measurement, only rounds at that
+ *           distance count, and rounds are added until there are enough of them. If there are no
+ *           such rounds, all rounds count.
  * Noise     the chosen plan compared with itself: the median ratio of its two series.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "measured.h"
@@ -25,13 +25,13 @@
 #include "ranked.h"
 #include "tutti_plan.h"
 
-enum { DUEL = 3, PATIENCE = 4, MORE = 5 }; /* MORE: times as many rounds, at most */
+enum { DUEL = 3, PATIENCE = 4, MORE = 5 }; /* MORE: the number of rounds may grow by this factor */
 
-/* One size during its measurement. */
+/* The state of one size while it is measured. */
 typedef struct place {
   bench_buffers m;
   bench_call call;
-  survey_plan duel[DUEL]; /* the chosen plan, the best, the chosen plan */
+  survey_plan duel[DUEL]; /* the chosen plan, the best plan, and the chosen plan again */
 } place;
 
 /* ---- one size ---- */
@@ -64,7 +64,7 @@ static void call_out(place *p, measured_size *row) {
   p->duel[1].slices = best->slices;
 }
 
-/* Is that the chosen plan, without any remark in its name ("one-shot, measured 31 us")? */
+/* Returns true if this is the chosen plan, whose name may include a remark ("one-shot, measured 31 us"). */
 static bool is_chosen(const char *plan, const char *chosen) {
   const size_t n = strlen(plan);
   return n && strncmp(plan, chosen, n) == 0 && (!chosen[n] || chosen[n] == ',');
@@ -85,8 +85,8 @@ static void judge(const place *p, measured_size *row) {
 
 /* ---- all sizes ---- */
 
-/* Seconds between the cores when this machine's profile was measured; 0: the profile does not have
- * it, or the ranks are on several machines. */
+/* Determines the round-trip time between the cores when this machine's profile was measured, in seconds. It is 0 if
+ * the profile does not contain it, or if the ranks are on several machines. */
 static tutti_status distance(const bench_job *job, double *far) {
   char here[200] = "";
   uint64_t site[2] = {14695981039346656037u, 0};
@@ -103,7 +103,7 @@ static tutti_status distance(const bench_job *job, double *far) {
   return status ? status : tutti_allreduce(job->talk, far, far, 1, TUTTI_DOUBLE, TUTTI_MAX);
 }
 
-/* Measure rounds until every size has `wanted` at that distance. */
+/* Measures rounds until every size has `wanted` rounds at that distance. */
 static tutti_status rounds(const bench_job *job, const bench_options *o, place *at,
                            measured_size *rows, size_t n, bool duel, long wanted, double far) {
   long least = 0;
@@ -237,7 +237,7 @@ static int possible(const bench_options *o) {
   return bench_files_ready("explain", o);
 }
 
-/* 0, or rank 0's complaint. */
+/* Checks that the options fit this job. Returns 0, or the exit status to use after rank 0's error message. */
 static int fits(const bench_job *job, const bench_options *o) {
   if (o->ranks && o->ranks != job->size)
     return cli_fail(CLI_USAGE, "explain", "-n %ld, but the job has %d ranks", o->ranks, job->size);
@@ -260,7 +260,7 @@ static int with_comm(const bench_options *o) {
 }
 
 int explain_measured(int argc, char **argv, int at) {
-  char **rest = malloc((size_t)argc * sizeof *rest); /* without --measured */
+  char **rest = malloc((size_t)argc * sizeof *rest); /* the arguments without --measured */
   if (!rest) return cli_fail(CLI_FAILED, "explain", "out of memory");
   for (int i = 0, n = 0; i <= argc; i++)
     if (i != at) rest[n++] = argv[i];

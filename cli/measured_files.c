@@ -1,4 +1,5 @@
-/* measured_files.c - predicted and measured times, as JSON or CSV, and as a picture.
+/* measured_files.c - writes predicted and measured times as JSON or CSV, or draws them as a
+ * picture.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <string.h>
@@ -29,7 +30,7 @@ static void json_size(FILE *f, const measured_size *r, bool last) {
   fprintf(f, "]}%s\n", last ? "" : ",");
 }
 
-/* A line per size. */
+/* One line for each size. */
 static void csv(FILE *f, const measured_size *rows, size_t n) {
   fprintf(f, "bytes,chosen,predicted_s,measured_s,best,best_s,chosen_over_best,noise\n");
   for (size_t i = 0; i < n; i++) {
@@ -75,7 +76,7 @@ typedef struct points {
   size_t n;
 } points;
 
-/* The points of all plans; then each prediction for the chosen plan, with its measured time. */
+/* Writes the points of all plans, then each prediction for the chosen plan with its measured time. */
 static void data(FILE *p, void *ctx) {
   const points *of = ctx;
   fprintf(p, "$measured << EOD\n");

@@ -1,4 +1,4 @@
-/* meet.c - the ranks of `tutti run`, or this process alone, as a communicator.
+/* meet.c - creates a communicator of the ranks of `tutti run`, or of this process alone.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ranked.h"
 

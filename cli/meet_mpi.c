@@ -1,4 +1,4 @@
-/* meet_mpi.c - the ranks of an MPI's mpirun, or of `tutti run`, as a communicator.
+/* meet_mpi.c - creates a communicator of the ranks of an MPI's mpirun, or of those of `tutti run`.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <mpi.h>
 #include <string.h>

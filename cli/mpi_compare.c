@@ -1,8 +1,8 @@
 /* mpi_compare.c - `tutti mpi --compare`: runs a program without and with tutti's collectives, alternately.
  *
- * Idea      Both kinds of runs preload the drop-in, so the same code measures both. Without tutti, TUTTI_DROPIN=0
- *           makes it pass every call to the MPI and take its time, which adds two clock reads to a call. The
- *           order within a round changes from round to round.
+ * Idea      Both kinds of runs preload the drop-in, so the same code measures both. Without tutti,
+ *           TUTTI_DROPIN=0 makes it pass every call to the MPI and time it, which adds two clock reads to
+ *           a call. The order within a round changes from round to round.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 
 #include "mpi_run.h"
 
-/* The last line of the program's output, which is not shown otherwise. */
+/* Reads the last line of the program's output, which is not shown otherwise. */
 static void last_words(int log, char *text, size_t size) {
   char all[4096];
   const off_t end = lseek(log, 0, SEEK_END),
@@ -37,7 +37,7 @@ static int failed(const char *how, int status, int log) {
                   how, WEXITSTATUS(status), *line ? "; its last words: " : "", line);
 }
 
-/* The wall time and the report of a run. */
+/* Runs the program once, and stores its wall time and its report. */
 static int run_once(const mpi_options *o, const char *library, mpi_gain *g, int round, int side) {
   mpi_options mine = *o;
   const int log = memfd_create("tutti-mpi-output", MFD_CLOEXEC);

@@ -1,7 +1,8 @@
-/* mpi_gain.c - what a program gained by tutti: reads the reports of its runs, and shows both sides.
+/* mpi_gain.c - shows how much faster a program was with tutti, from the reports of its runs.
  *
- * Idea      The report is JSON with an entry per line (shim/report.c), so a line is read by the names in it. A
- *           difference counts as a gain only if the ranges of the two sides do not overlap.
+ * Idea      The report is JSON with an entry per line (shim/report.c), so each line is parsed by
+ *           the names in it. A difference counts as a gain only if the ranges of the two sides do
+ *           not overlap.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 
 /* ---- the report ---- */
 
-/* The number after "NAME": in a line; false if it has none. */
+/* Reads the number after "NAME": in a line. Returns false if the line does not have it. */
 static bool number_of(const char *line, const char *name, double *value) {
   char key[40];
   snprintf(key, sizeof key, "\"%s\": ", name);
@@ -66,7 +67,7 @@ static range range_of(const double *seconds, int n) {
   return (range){sorted[0], sorted[n / 2], sorted[n - 1]};
 }
 
-typedef struct line { /* of the table */
+typedef struct line { /* one line of the table */
   const char *name;
   range side[2];
   double calls, by_tutti, bytes;
@@ -80,7 +81,7 @@ static line line_of(const mpi_gain *g, const mpi_function *f) {
                 f->bytes};
 }
 
-/* Of all collectives together. */
+/* Returns the line for all collectives together. */
 static line sum_of(const mpi_gain *g) {
   double all[2][MPI_ROUNDS] = {{0}};
   line sum = {.name = "in collectives"};

@@ -1,14 +1,14 @@
 /* near.c - draws which processors are near each other.
  *
- * Idea      processors are in the order of their domains, so that a domain begins where its number
- *           changes. A line is an innermost domain; outer ones are named where they begin. Levels
- *           that separate nothing are left out.
+ * Idea      processors are sorted by domain, so a domain begins where its number changes. Each line
+ *           shows an innermost domain. Outer domains are named on the line where they begin. Levels
+ *           that do not separate any processors are omitted.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
 #include "cpus.h"
 
-/* Processors in a row, as "0-3 8-11". */
+/* Prints a range of processors, as in "0-3 8-11". */
 static void print_cpus(FILE *to, const cpu_list *list, int from, int end) {
   for (int i = from, first; i < end; i++) {
     first = i;
@@ -18,14 +18,14 @@ static void print_cpus(FILE *to, const cpu_list *list, int from, int end) {
   }
 }
 
-/* Does the level separate some of them? */
+/* Returns true if some processors are in different domains of this level. */
 static bool separates(const cpu_list *list, int level) {
   for (int i = 1; i < list->n; i++)
     if (cpus_apart(list, i - 1, i) == level) return true;
   return false;
 }
 
-/* The end of the domain that begins at `from`. */
+/* Returns the end of the domain that begins at `from`. */
 static int end_of(const cpu_list *list, int from) {
   int end = from + 1;
   while (end < list->n && cpus_apart(list, from, end) == CPUS_LEVELS) end++;

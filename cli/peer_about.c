@@ -1,4 +1,4 @@
-/* peer_about.c - the names of compared libraries, and the settings that change them.
+/* peer_about.c - the names of the compared libraries, and the settings that change their behavior.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <ctype.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 extern char **environ;
 
-/* The first number of the form 1.2 or 1.2.3 in the text. */
+/* Finds the first number of the form 1.2 or 1.2.3 in the text. */
 static void number_of(const char *text, char number[24]) {
   for (const char *at = text; *at; at++) {
     const size_t n = strspn(at, "0123456789.");

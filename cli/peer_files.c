@@ -1,4 +1,4 @@
-/* peer_files.c - a comparison as JSON or CSV, and as a picture that gnuplot draws.
+/* peer_files.c - writes a comparison as JSON or CSV, or draws it with gnuplot.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <string.h>
@@ -66,7 +66,7 @@ static void json_peer(FILE *f, peer_memory *m) {
   }
 }
 
-/* A line per library, size and state. */
+/* One line for each library, size and state. */
 static void csv(FILE *f, peer_memory *const *all, int n) {
   fprintf(f,
           "library,bytes,cores,rounds,tutti_us,us,ratio,ratio_lower_quartile,ratio_upper_quartile,"
@@ -128,7 +128,7 @@ static void data(FILE *p, peer_memory *const *all, int n, peer_state state) {
   }
 }
 
-/* Each library has a color; far cores are dashed if there are both. */
+/* Each library has its own color. If there are near and far cores, the lines of far cores are dashed. */
 int peer_plot(const bench_options *o, peer_memory *const *all, int n) {
   FILE *p = cli_gnuplot("bench", o->plot);
   const bool both = peer_has_state(all, n, PEER_NEAR) && peer_has_state(all, n, PEER_FAR);

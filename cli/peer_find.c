@@ -1,8 +1,9 @@
-/* peer_find.c - which of the libraries of --compare are installed, and where.
+/* peer_find.c - finds the installed libraries for --compare.
  *
- * Idea      An MPI is found by its launcher, whose --version says which MPI it belongs to: in the folder that
- *           --compare names, in the active virtual environment, in ~/.local (where PyPI's packages put it), or
- *           in PATH, where Debian's is. The library is near the launcher. gloo and NCCL come with a PyTorch.
+ * Idea      An MPI is found through its launcher, whose --version identifies the MPI. The command
+ *           searches for the launcher in the folder that --compare names, in the active virtual
+ *           environment, in ~/.local (where PyPI's packages install it), and in PATH (where
+ *           Debian's is). The library is near the launcher. gloo and NCCL are part of PyTorch.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <dlfcn.h>
 #include <fnmatch.h>
@@ -19,7 +20,8 @@
 #endif
 #define VENV "python3 -m venv peers && peers/bin/pip install "
 
-/* A library that can be named. says: the patterns of its launcher's version text, but never `other`. */
+/* A library that --compare can name. says: patterns that the launcher's version text contains; other: a pattern that
+ * it must not contain. */
 typedef struct known {
   const char *name;
   peer_kind kind;
@@ -55,12 +57,12 @@ enum { KNOWN = sizeof all / sizeof *all };
 
 /* ---- MPIs ---- */
 
-/* Is there such a library near the launcher, or where the loader looks? */
+/* Returns true if there is such a library near the launcher, or where the loader searches. */
 static bool find_library(const known *k, peer_place *p) {
   static const char *const folders[] = {"lib", "lib64", "lib/" MULTIARCH, "lib/release"};
   char real[PATH_MAX];
   if (!realpath(p->launcher, real)) return false;
-  for (int up = 0; up < 2; up++) { /* without bin/NAME */
+  for (int up = 0; up < 2; up++) { /* skips bin/NAME */
     char *slash = strrchr(real, '/');
     if (slash) *slash = 0;
   }
@@ -87,7 +89,7 @@ static bool is_its_launcher(const known *k, const char *path) {
   return is && !(*k->other && fnmatch(k->other, text, 0) == 0);
 }
 
-/* In this folder: the launcher and its library. */
+/* Searches this folder for the launcher and its library. */
 static bool find_in(const known *k, const char *folder, size_t length, peer_place *p) {
   for (int i = 0; k->launchers[i]; i++) {
     const int n =
@@ -120,9 +122,9 @@ static bool find_mpi(const known *k, const char *given, peer_place *p) {
          find_below(k, getenv("HOME"), "/.local/bin", p);
 }
 
-/* ---- PyTorch's ---- */
+/* ---- libraries of PyTorch ---- */
 
-/* A Python that imports torch with this backend: its path, or "" and the reason. */
+/* Tries a Python that imports torch with this backend. Stores its path, or "" and the reason. */
 static bool try_python(const known *k, const char *python, peer_place *p) {
   static const char nccl[] =
       "import torch, torch.distributed as d\n"
@@ -185,7 +187,8 @@ static int unknown(const char *name, size_t length) {
       word, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
-/* oneCCL is not measured: say which part is missing. Its C++ interface can only be compiled against. */
+/* oneCCL is not measured, because its C++ interface can only be used by compiled code. Reports which part is
+ * missing. */
 static void look_at_oneccl(const known *k, const char *given, peer_place *p) {
   const char *venv = given ? given : getenv("VIRTUAL_ENV");
   static const char through[] = "oneCCL sums between CPUs through Intel MPI: --compare intelmpi";

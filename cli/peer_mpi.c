@@ -1,9 +1,10 @@
 /* peer_mpi.c - an MPI whose library is loaded at run time, as the other side of a comparison.
  *
- * Idea      There are two binary interfaces: Open MPI's handles are addresses of objects, those of
- *           MPICH and its relatives (Intel MPI, MVAPICH) are numbers. Functions are called with
- *           handles as wide as an address. On x86-64 and 64-bit ARM a function that expects a
- *           number takes the low half of the register, or of the slot on the stack.
+ * Idea      There are two binary interfaces. The handles of Open MPI are addresses of objects;
+ *           those of MPICH and its derivatives (Intel MPI, MVAPICH) are integers. Functions are
+ *           called with handles that are as wide as an address. On x86-64 and 64-bit ARM, a
+ *           function that expects an integer uses the low half of the register, or of the stack
+ *           slot.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -35,7 +36,7 @@ static struct {
 static handle world, type_of, op_of;
 static void *in_place;
 
-/* The types and ops that both interfaces have: Open MPI's symbol, and MPICH's number. */
+/* The types and ops of both interfaces: the symbol in Open MPI, and the number in MPICH. */
 typedef struct constant {
   const char *symbol;
   handle number;
@@ -149,9 +150,9 @@ static void find_functions(peer_memory *m, void *library) {
 }
 
 peer_other peer_mpi_open(peer_memory *m, int *rank, int *ranks) {
-  static char version[8192 + 1]; /* MPI_MAX_LIBRARY_VERSION_STRING of MPICH */
+  static char version[8192 + 1]; /* MPICH's MPI_MAX_LIBRARY_VERSION_STRING */
   int length;
-  void *library = dlopen(m->library, RTLD_NOW | RTLD_GLOBAL); /* its own plugins need its names */
+  void *library = dlopen(m->library, RTLD_NOW | RTLD_GLOBAL); /* plugins need its symbols */
   if (!library) peer_fail(m, "%s cannot be loaded: %s", m->library, dlerror());
   find_functions(m, library);
   if (mpi.Init(NULL, NULL)) peer_fail(m, "MPI_Init failed");

@@ -1,9 +1,9 @@
 /* peer_rank.c - `tutti bench-peer MEMORY`: a rank of a comparison, which times both libraries alternately.
  *
- * Idea      As bench/turns.c: at each size, both sides first find their number of calls per time slice.
- *           Then each round has a slice of each; the side that begins changes from round to round.
- *           Rounds do not count if the distance of the cores changed during them (peer_state_of), and rounds
- *           are added until enough have the same distance.
+ * Idea      As in bench/turns.c: at each size, both sides first determine their number of calls per time
+ *           slice. Then each round has a slice of each side, and each round begins with the other side. A
+ *           round does not count if the distance of the cores changed during it (peer_state_of). Rounds
+ *           are added until enough of them have the same distance.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,9 +24,9 @@
 
 enum { LEAST_CALLS = 3, MOST_CALLS = 20000, SETTLE = 12, TRIAL = 24 };
 
-/* A rank: tutti's job, and the other library with the same numbers. */
+/* The state of a rank: tutti's job, and the other library with the same rank numbers. */
 typedef struct rank_state {
-  bench_job job[PEER_SIDES]; /* of PEER_OTHER: its `other` calls that library */
+  bench_job job[PEER_SIDES]; /* the `other` of PEER_OTHER calls that library */
   peer_sync sync;
   peer_other other;
   bench_options o;
@@ -66,8 +66,9 @@ static long fit(double budget, double once) {
   return n < LEAST_CALLS ? LEAST_CALLS : n > MOST_CALLS ? MOST_CALLS : (long)n;
 }
 
-/* The calls of a slice. First calls are slow, and other programs disturb some trials: trials are repeated until none of three
- * is much faster, and the fastest counts, so that the slices of both sides take equally long. */
+/* Returns the number of calls in a slice. The first calls are slow, and other programs disturb some trials. Trials
+ * are therefore repeated until three in a row are not much faster, and the fastest counts, so that the slices of both
+ * sides take equally long. */
 static long settle(rank_state *r, int side, const bench_call *c) {
   if (r->o.iterations) return r->o.iterations;
   double once = peer_slowest(&r->sync, slice(r, side, c, LEAST_CALLS, true));
@@ -111,7 +112,7 @@ static void begin_side(rank_state *r, int side, peer_row *row, side_call *s) {
   if (r->sync.rank == 0) row->calls[side] = s->calls;
 }
 
-/* The rounds of the state that has most of them. */
+/* Returns the number of rounds in the most frequent state. */
 static int counted(const peer_memory *m, const peer_row *row) {
   int n[PEER_MOVED + 1] = {0}, most = 0;
   for (int k = 0; k < row->rounds; k++) n[peer_state_of(m, row, k)]++;

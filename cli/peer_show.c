@@ -1,8 +1,9 @@
-/* peer_show.c - the table of `tutti bench --compare`: a line per size, two columns per library.
+/* peer_show.c - the table of `tutti bench --compare`: one line per size, two columns per library.
  *
- * Idea      The cores of virtual machines move, and times of few ranks change with the distance by a factor of
- *           4. Therefore rounds on near and on far cores have separate tables, and rounds during which the
- *           distance changed do not count. A ratio is the median of the ratios of the rounds.
+ * Idea      The hypervisor migrates virtual CPUs, and with few ranks the times change with the
+ *           distance by a factor of 4. Therefore rounds on near and on far cores have separate
+ *           tables, and rounds during which the distance changed do not count. A ratio is the
+ *           median of the ratios of the rounds.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <stdio.h>
@@ -10,8 +11,8 @@
 
 #include "peer.h"
 
-#define FAR  200e-9 /* s: cores with a longer round trip are far */
-#define WIDE 1.5    /* noisy: the upper quartile is more than this many times the lower */
+#define FAR  200e-9 /* in s: cores with a longer round trip are far */
+#define WIDE 1.5    /* limit for the ratio of the quartiles; above it, results are noisy */
 enum { FEWEST = 3 /* rounds */ };
 
 const char *const peer_state_text[PEER_STATES] = {"near cores", "far cores",
@@ -29,7 +30,8 @@ static double middle(double *numbers, int n) {
   return numbers[n / 2];
 }
 
-/* A cycle without the call is subtracted, so a disturbed round can have a time below 0; its ratio does not count. */
+/* The time of a cycle without the call is subtracted, so a disturbed round can have a negative time. The ratio of
+ * such a round does not count. */
 peer_cell peer_cell_of(const peer_memory *m, const peer_row *row, peer_state state) {
   double mine[PEER_ROUNDS], theirs[PEER_ROUNDS], ratios[PEER_ROUNDS];
   int n = 0, k = 0;
@@ -115,7 +117,7 @@ static void show_head(const bench_options *o, peer_memory *const *all, int n) {
   }
 }
 
-/* The range of the round trips in rounds of this state. */
+/* Shows the range of the round-trip times in rounds of this state. */
 static void show_distance(peer_memory *const *all, int n, peer_state state) {
   double least = 0, most = 0;
   int rounds = 0;

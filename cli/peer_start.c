@@ -1,9 +1,9 @@
 /* peer_start.c - starts the ranks of a comparison under a library's own launcher, and waits for their results.
  *
  * Idea      The ranks write into shared memory, so nothing that a library prints can be mistaken for a result.
- *           What launcher and ranks print is kept, and shown only if they fail. A launcher that makes no
- *           progress for PATIENCE seconds is ended. One whose ranks have all results and do not end is ended, too,
- *           because some MPIs hang in MPI_Finalize.
+ *           The output of the launcher and the ranks is logged, and shown only if they fail. A launcher that
+ *           makes no progress for PATIENCE seconds is ended. It is also ended if its ranks have written all
+ *           results and do not exit, because some MPIs hang in MPI_Finalize.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <fcntl.h>
@@ -60,11 +60,11 @@ static words launch_line(const peer_memory *m, const peer_place *p, const char *
 }
 
 static void set(const char *name, const char *value) {
-  setenv(name, value, 0); /* the user's own setting stays */
+  setenv(name, value, 0); /* a setting of the user is kept */
 }
 
-/* In the child. Open MPI refuses to run as root unless it is told so, and looks for ssh, which one machine does
- * not need. A relocated Intel MPI needs its folder. */
+/* Runs in the child. Open MPI refuses to run as root unless it is allowed to, and searches for ssh, which one machine
+ * does not need. A relocated Intel MPI needs to know its folder. */
 static void settings(const peer_memory *m, const peer_place *p) {
   static const char *const unset[] = {"TUTTI_EXPLAIN", "TUTTI_TRACE", "TUTTI_LOG", "TUTTI_RANK"};
   for (size_t i = 0; i < sizeof unset / sizeof *unset; i++) unsetenv(unset[i]);
@@ -103,7 +103,7 @@ static pid_t start(const peer_memory *m, const peer_place *p, int fd, int log) {
   const pid_t child = fork();
   if (child) return child;
   const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-  setpgid(0, 0); /* all of it can be ended */
+  setpgid(0, 0); /* a process group, so that all of it can be ended */
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   dup2(null, 0);
   dup2(log, 1);
@@ -115,7 +115,7 @@ static pid_t start(const peer_memory *m, const peer_place *p, int fd, int log) {
 
 /* ---- waiting ---- */
 
-/* The last line of the log that is not blank. */
+/* Stores the last line of the log that is not blank. */
 static void last_line(int log, char *text, size_t size) {
   char all[8192];
   const off_t end = lseek(log, 0, SEEK_END),
@@ -137,14 +137,14 @@ static void end(pid_t child, int *status) {
   kill(-child, SIGTERM);
   for (int i = 0; i < 100; i++, usleep(20000))
     if (waitpid(child, status, WNOHANG) == child) {
-      kill(-child, SIGKILL); /* ranks that it left */
+      kill(-child, SIGKILL); /* ranks that the launcher left behind */
       return;
     }
   kill(-child, SIGKILL);
   waitpid(child, status, 0);
 }
 
-/* Waits for the launcher; false if it failed or was ended without all results. */
+/* Waits for the launcher. Returns false if it failed, or if it was ended without all results. */
 static bool wait_for(peer_memory *m, pid_t child, int done, int all, bool *late) {
   int status = 0, seen = -1, complete;
   double since = cli_now();
@@ -159,7 +159,7 @@ static bool wait_for(peer_memory *m, pid_t child, int done, int all, bool *late)
     const bool finished = complete == (int)m->sizes;
     *late = cli_now() - since > (finished ? GRACE : PATIENCE);
     if (!*late && !stopped && !atomic_load_explicit(&m->failed, memory_order_acquire)) continue;
-    if (!*late && !stopped) usleep(500000); /* the launcher ends the job itself */
+    if (!*late && !stopped) usleep(500000); /* gives the launcher time to end the job */
     end(child, &status);
     if (finished) *late = false;
     break;

@@ -1,7 +1,7 @@
 /* peer_sync.c - synchronizes the ranks of a comparison, in shared memory, without the compared libraries.
  *
- * Idea      each rank has a counter in its own cache line, and waits for those of all others. Ranks
- *           that share cores yield, and ranks that have waited long.
+ * Idea      each rank has a counter in its own cache line, and waits for the counters of all other ranks.
+ *           It yields if ranks share cores, or if it has waited for a long time.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <sched.h>
 #include <string.h>
@@ -42,11 +42,11 @@ double peer_slowest(peer_sync *s, double seconds) {
   peer_meet(s);
   for (int r = 0; r < s->m->ranks; r++)
     if (s->m->lines[r].seconds > most) most = s->m->lines[r].seconds;
-  peer_meet(s); /* before a rank writes its next number */
+  peer_meet(s); /* all ranks have read the numbers before a rank writes its next one */
   return most;
 }
 
-/* Rank 0 writes its line, rank 1 answers in its own. The fastest try counts. */
+/* Rank 0 writes its line, and rank 1 replies in its own. The result is the fastest try. */
 static double ping(peer_sync *s) {
   atomic_long *mine = &s->m->lines[s->rank].ping, *theirs = &s->m->lines[1 - s->rank].ping;
   const long first = atomic_load_explicit(mine, memory_order_relaxed);

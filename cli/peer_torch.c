@@ -1,8 +1,8 @@
-/* peer_torch.c - a library that PyTorch brings along (gloo, NCCL), as the other side of a comparison.
+/* peer_torch.c - a library that is part of PyTorch (gloo, NCCL), as the other side of a comparison.
  *
- * Idea      A rank starts a Python that has PyTorch, and sends it a line per time slice through a pipe;
- *           Python times the calls itself and answers with the seconds. While one of the two works, the
- *           other sleeps in read(), so both use the same core.
+ * Idea      A rank starts a Python with PyTorch, and sends it one line per time slice through a
+ *           pipe. Python times the calls itself and replies with the seconds. While one of the two
+ *           works, the other sleeps in read(), so both use the same core.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,8 +15,8 @@
 
 #include "peer.h"
 
-/* Answers each line on descriptor 4: "size BYTES" with the number of wrong elements, "time CALLS CYCLE WITH" with
- * seconds per call. Float sums, in place. */
+/* Answers each line on descriptor 4: "size BYTES" with the number of wrong elements, and "time CALLS CYCLE WITH" with
+ * the seconds per call. The calls sum floats in place. */
 static const char program[] =
     "import os, sys, time\n"
     "os.environ.setdefault('GLOG_minloglevel', '2')\n"
@@ -77,7 +77,7 @@ const char *peer_torch_lacks(const bench_options *o) {
   return NULL;
 }
 
-/* The next answer. */
+/* Returns the next answer. */
 static const char *answer_of(peer_memory *m) {
   static char line[600];
   if (!fgets(line, sizeof line, answers)) peer_fail(m, "its Python has ended");

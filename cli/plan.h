@@ -1,4 +1,4 @@
-/* plan.h - what the files of `tutti plan` share.
+/* plan.h - declarations shared by the files of `tutti plan`.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef PLAN_H
 #define PLAN_H
@@ -11,22 +11,23 @@ typedef struct plan_options {
   long ranks, rank, root;
   int in_place;
   bool text, json;
-  /* draw */
+  /* for `draw` */
   const char *out, *topo;
   long width;
   bool plain, color;
 } plan_options;
 
-/* Each returns an exit status, and has complained if that is not 0. */
+/* These functions return an exit status. If it is not 0, they have printed an error message. */
 int plan_list(const plan_options *o);
-/* An algorithm of MSCCL, in the text of an XML file, as a schedule (plan_import.c); NULL after a complaint. Free it. */
+/* Converts an MSCCL algorithm, given as the text of an XML file, to a schedule (plan_import.c). Returns NULL after an
+ * error message. The caller frees the result. */
 char *plan_import(const char *path, const char *xml);
-/* `text` has the schedules of all ranks. */
+/* Draws `text`, which contains the schedules of all ranks. */
 int plan_draw(const char *text, const plan_options *o);
-/* As above, but on stdout, as a picture of this kind. */
+/* As above, but prints to stdout, as a picture of this kind. */
 int plan_print(const char *text, const plan_options *o, tutti_picture kind);
 
-/* Print the prover's results to stdout as members of a JSON object. */
+/* Prints the prover's results to stdout as members of a JSON object. */
 void plan_json_report(const tutti_report *r);
 
 #endif

@@ -1,5 +1,5 @@
-/* plan_draw.c - `tutti plan draw`: a schedule as a picture, on the terminal or in a file,
- * whose name tells the kind.
+/* plan_draw.c - `tutti plan draw`: draws a schedule on the terminal, or into a file whose name
+ * determines the kind of picture.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <stdio.h>
@@ -43,7 +43,7 @@ static int columns(const plan_options *o) {
   return 0;
 }
 
-/* Does the terminal show UTF-8, according to the user's locale? */
+/* Returns true if the terminal shows UTF-8, according to the user's locale. */
 static bool shows_utf8(void) {
   static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -53,7 +53,7 @@ static bool shows_utf8(void) {
   return false;
 }
 
-/* The `color` of tutti_drawing: colours and UTF-8 are independent. */
+/* Returns the `color` of tutti_drawing. Colours and UTF-8 are independent. */
 static int colored(const plan_options *o) {
   if (o->plain || o->color) return o->color;
   const char *none = getenv("NO_COLOR"), *term = getenv("TERM");

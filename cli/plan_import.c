@@ -1,12 +1,17 @@
-/* plan_import.c - `tutti plan import`: an algorithm of MSCCL as a schedule of tutti, once the prover has accepted it.
+/* plan_import.c - `tutti plan import`: converts an MSCCL algorithm to a schedule, which the prover
+ * has to accept.
  *
- * Idea      The thread blocks of all ranks are run once, without data, in an order that their dependences and messages
- *           allow. Each step is written down for its rank when it runs, so the numbers of the steps are an order that
- *           works, and `derive` finds which steps have to wait. A step of several chunks becomes one for each.
- * Scratch   A chunk of MSCCL's scratch may hold any part of the vector; a block of tutti's tmp is as large as a certain block.
- *           Chunk c with part b of the vector is tmp[c * B + b].
- * Sums      Each place knows how many ranks its value is the sum of; the step that reaches all is marked `last`.
- * Limits    Messages between two ranks arrive in one order, so those of several channels must not cross.
+ * Idea      The thread blocks of all ranks are run once, without data, in an order that their
+ *           dependences and messages allow. When a step runs, it is added to the schedule of its
+ *           rank, so the steps are numbered in an order that works, and `derive` determines which
+ *           steps have to wait. A step with several chunks becomes one step per chunk.
+ * Scratch   A chunk of MSCCL's scratch may hold any part of the vector, but a block of tutti's tmp
+ *           has the size of a particular block of the vector. Chunk c with part b of the vector is
+ *           tmp[c * B + b].
+ * Sums      For each slot, the number of ranks in its sum is known. The step that completes the sum
+ *           is marked `last`.
+ * Limits    Messages between two ranks arrive in the order of sending, so those of several channels
+ *           must not cross.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +20,8 @@
 #include "plan.h"
 #include "plan_xml.h"
 
-typedef struct value { /* part: of the vector; ranks: whose sum it is; 0: nothing */
+typedef struct value { /* part: which part of the vector; ranks: how many are summed in it; 0 if
+                          empty */
   int part, ranks;
 } value;
 
@@ -27,16 +33,16 @@ typedef struct message {
 
 typedef struct importer {
   const xml_algo *a;
-  FILE **to; /* a rank's steps */
+  FILE **to; /* the steps of each rank, as text */
   int *steps;
-  value *holds; /* of each rank: i, o, and scratch with a place for each thread block */
-  int places;   /* of a rank */
+  value *holds; /* of each rank: the slots of i, o, and the scratch of each thread block */
+  int places;   /* slots of a rank */
   int *at;      /* the next step of each thread block */
   message *first, **last;
-  const char *why; /* it cannot be imported */
+  const char *why; /* the reason why it cannot be imported */
 } importer;
 
-/* The value in a place. In place, i and o are one buffer. */
+/* Returns the value in a slot. In place, i and o are the same buffer. */
 static value *at_place(importer *m, int rank, xml_place p, int chunk) {
   const xml_algo *a = m->a;
   const bool gathers = strcmp(a->coll, "allgather") == 0,
@@ -84,7 +90,7 @@ static void send(importer *m, int rank, int to, int channel, value *from) {
   fputc('\n', m->to[rank]);
 }
 
-/* The oldest message to this rank; NULL: none, or it is of another channel. */
+/* Returns the oldest message between these ranks; NULL if none exists or it belongs to another channel. */
 static message **oldest(importer *m, int from, int to, int channel) {
   for (message **at = &m->first; *at; at = &(*at)->next)
     if ((*at)->from == from && (*at)->to == to) return (*at)->channel == channel ? at : NULL;
@@ -100,7 +106,7 @@ static value take(importer *m, message **at) {
   return v;
 }
 
-/* dst = own op what arrived, or only what arrived. */
+/* dst = own op received value; if own is NULL, dst = received value. */
 static void receive(importer *m, int rank, int from, value v, const value *own, value *dst) {
   const value mine = own ? *own : (value){0, 0};
   if (own && !mine.ranks) m->why = "a step reads what nothing was written to";
@@ -150,7 +156,7 @@ static bool may_run(const importer *m, const xml_block *b, const xml_step *s) {
   return false;
 }
 
-/* All chunks of a step have to be there before it runs. */
+/* Returns true if all chunks of a step have arrived, which it needs before it runs. */
 static bool has_arrived(importer *m, const xml_block *b, int count) {
   int n = 0;
   if (count && !oldest(m, b->recv, b->gpu, b->channel)) return false;
@@ -186,7 +192,7 @@ static void run_chunk(importer *m, int block, const xml_step *s, int chunk) {
   }
 }
 
-/* The steps of a thread block that can run now; false: none. */
+/* Runs the steps of a thread block that can run now. Returns false if no step can. */
 static bool advance(importer *m, int block) {
   const xml_block *b = &m->a->block[block];
   const int from = m->at[block];
@@ -215,7 +221,7 @@ static void run_all(importer *m) {
 
 /* ---- the text ---- */
 
-/* What each rank has at the beginning. */
+/* Fills in the initial values of each rank. */
 static void fill(importer *m) {
   const xml_algo *a = m->a;
   const bool gathers = strcmp(a->coll, "allgather") == 0;
@@ -240,7 +246,7 @@ static char *write_all(importer *m, char **parts) {
   return fclose(f) ? NULL : text;
 }
 
-/* The schedule as text; NULL: m->why says the reason. */
+/* Returns the schedule as text, or NULL, with the reason in m->why. */
 static char *convert(const xml_algo *a, importer *m) {
   const size_t ranks = (size_t)a->ranks;
   char **parts = calloc(ranks, sizeof *parts), *text = NULL;

@@ -1,5 +1,5 @@
-/* plan_list.c - `tutti plan list`: each algorithm in a sentence, its source, its collectives,
- * and the prover's results. As lines, or as JSON.
+/* plan_list.c - `tutti plan list`: describes each algorithm in a sentence, with its source, its
+ * collectives, and the prover's results. Prints lines or JSON.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 typedef struct entry {
   const char *name, *sentence, *source;
   bool can[TUTTI_COLL_COUNT];
-  char why[300]; /* why it cannot do this collective */
+  char why[300]; /* why it does not provide this collective */
   tutti_report report;
 } entry;
 
@@ -32,13 +32,13 @@ void plan_json_report(const tutti_report *r) {
       r->scratch_blocks);
 }
 
-/* The reason in the last error: the text after "... on 7 ranks: ". */
+/* Returns the reason in the last error: the text after "... on 7 ranks: ". */
 static const char *reason(void) {
   const char *at = strstr(tutti_error(), " ranks: ");
   return at ? at + strlen(" ranks: ") : tutti_error();
 }
 
-/* Collect the facts about the i-th algorithm; false and a complaint if the prover fails. */
+/* Collects the facts about the i-th algorithm. Returns false after an error message if the prover fails. */
 static bool look(int i, const plan_options *o, entry *e) {
   char *text;
   memset(e, 0, sizeof *e);
@@ -59,7 +59,7 @@ static bool look(int i, const plan_options *o, entry *e) {
   return !status;
 }
 
-/* The collectives that it can do here; if none, the reason. */
+/* Prints the collectives that the algorithm can do here, or the reason if there are none. */
 static void print_does(const entry *e) {
   const char *comma = "; for ";
   for (int c = 0; c < TUTTI_COLL_COUNT; c++) {

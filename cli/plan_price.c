@@ -1,5 +1,5 @@
-/* plan_price.c - `tutti plan price`: the predicted time of every plan, on any machine, as a table
- * or a picture; and `tutti explain`: which plan is chosen, and why.
+/* plan_price.c - `tutti plan price` shows the predicted time of every plan, on any machine, as a
+ * table or a picture. `tutti explain` shows which plan is chosen, and why.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static int by_time(const void *a, const void *b) {
   return strcmp(x->name, y->name);
 }
 
-/* The prices of all plans, sorted. NULL and a complaint. */
+/* Returns the estimates of all plans, sorted by time, or NULL after an error message. */
 static tutti_offer *list(tutti_prices *prices, const price_options *o, int *n) {
   tutti_offer *offers = NULL, offer = {.size = sizeof offer};
   tutti_status status;
@@ -36,7 +36,7 @@ static tutti_offer *list(tutti_prices *prices, const price_options *o, int *n) {
     offers = more;
     offers[(*n)++] = offer;
   }
-  if (status != TUTTI_ERR_ARG) { /* not past the end */
+  if (status != TUTTI_ERR_ARG) { /* an error other than the end of the list */
     cli_fail(0, "plan", "%s", status ? tutti_error() : "out of memory");
     free(offers);
     return NULL;
@@ -127,7 +127,7 @@ static void print_csv(const tutti_offer *offers, int n, const tutti_offer *chose
   }
 }
 
-/* Open the prices; 0 or an exit status. */
+/* Opens the cost estimates. Returns 0 or an exit status. */
 static int open_prices(const char *command, const price_options *o, tutti_prices **prices) {
   if (!tutti_prices_make(&o->q, prices)) return 0;
   return cli_fail(CLI_USAGE, command, "%s", tutti_error());
@@ -141,14 +141,14 @@ static int plot(tutti_prices *prices, const price_options *o) {
   return price_plot(prices, &picture);
 }
 
-/* The table of all plans. 0 or an exit status. */
+/* Prints the table of all plans. Returns 0 or an exit status. */
 static int show_all(tutti_prices *prices, const price_options *o) {
   tutti_offer chosen = {.size = sizeof chosen};
   int n, status = 0;
   tutti_offer *offers = list(prices, o, &n);
   if (!offers) return CLI_FAILED;
   if (tutti_prices_chosen(prices, o->bytes, &chosen)) chosen.name = "";
-  if (!o->json && !o->csv && !offers[0].possible) /* the only plan asked for */
+  if (!o->json && !o->csv && !offers[0].possible) /* the only requested plan */
     status = cli_fail(CLI_USAGE, "plan", "%s: %s", offers[0].name, offers[0].why);
   if (!status && o->csv)
     print_csv(offers, n, &chosen);
@@ -158,7 +158,7 @@ static int show_all(tutti_prices *prices, const price_options *o) {
   return status;
 }
 
-/* Without an argument, or with `all`, print all plans; the chosen one is marked. */
+/* Without an argument, or with `all`, prints all plans and marks the chosen one. */
 static int price(price_options *o) {
   tutti_prices *prices;
   if (o->what && strcmp(o->what, "all") != 0) o->q.only = o->what;
@@ -194,7 +194,7 @@ static const char explain_usage[] =
     "                         chosen plan, ! the plans that the op, the contract or --algo\n"
     "                         rule out\n" EXPLAIN_MEASURED;
 
-/* The figures behind the prices: the profile's lines, without comments. */
+/* Prints the model parameters behind the estimates: the lines of the profile, without comments. */
 static void print_figures(const price_options *o) {
   char *all = NULL;
   if (!o->here || o->json || tutti_profile_text(&all)) return;
@@ -207,7 +207,7 @@ static void print_figures(const price_options *o) {
   tutti_text_free(all);
 }
 
-/* The explanation; with --all also the table, in JSON as members of one object. */
+/* Prints the explanation. With --all, also prints the table; in JSON both are members of one object. */
 static int explain_all(tutti_prices *prices, const price_options *o, const char *text) {
   const bool both = o->all && o->json;
   if (o->csv) return show_all(prices, o);
@@ -221,7 +221,7 @@ static int explain_all(tutti_prices *prices, const price_options *o, const char 
 }
 
 static int explain(int argc, char **argv) {
-  for (int i = 1; i < argc; i++) /* --measured: another command */
+  for (int i = 1; i < argc; i++) /* --measured is a separate command */
     if (strcmp(argv[i], "--measured") == 0) return explain_measured(argc, argv, i);
   price_options o;
   char *text = NULL;

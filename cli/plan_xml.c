@@ -1,4 +1,5 @@
-/* plan_xml.c - reads the XML of MSCCL's algorithms: the tags algo, gpu, tb and step, whose attributes have all data.
+/* plan_xml.c - reads the XML of MSCCL's algorithms. The attributes of the tags algo, gpu, tb and
+ * step contain all data.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "plan_xml.h"
 
@@ -23,7 +24,8 @@ static int complain(reader *r, const char *what) {
   return -1;
 }
 
-/* The value of an attribute of the current tag, cut to the room; false if it is missing. */
+/* Stores the value of an attribute of the current tag, truncated to the size of the buffer. Returns false if it is
+ * missing. */
 static bool attribute(const reader *r, const char *name, char *value, size_t room) {
   const size_t n = strlen(name);
   for (const char *at = r->tag; at < r->end; at++) {
@@ -47,7 +49,7 @@ static int number(reader *r, const char *name, long least, long most) {
 
 static xml_place place_of(reader *r, const char *buffer, const char *at) {
   char value[8] = "";
-  xml_place p = {0, number(r, at, -1, MOST_CHUNKS)}; /* -1: not used */
+  xml_place p = {0, number(r, at, -1, MOST_CHUNKS)}; /* -1 if it is not used */
   attribute(r, buffer, value, sizeof value);
   if (strlen(value) != 1 || !strchr("ios", *value)) complain(r, "expected a buffer: i, o or s");
   p.buffer = *value;

@@ -1,4 +1,5 @@
-/* plan_xml.h - an algorithm of MSCCL, as its XML files have it: per GPU thread blocks, each a list of steps.
+/* plan_xml.h - an MSCCL algorithm as in its XML files: thread blocks for each GPU, and a list of
+ * steps for each block.
  * Source    microsoft/msccl-tools, the intermediate representation that MSCCL's runtimes read.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef PLAN_XML_H
@@ -7,7 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* s: send; r: receive; c: copy to dst; r (second): reduce; so rrcs receives, reduces with src, stores, and sends. */
+/* In the names, S is send, R is receive, C is copy to dst, and a second R is reduce. RRCS thus receives, reduces with
+ * src, stores, and sends. */
 typedef enum xml_kind {
   XML_SEND,
   XML_RECV,
@@ -21,7 +23,7 @@ typedef enum xml_kind {
   XML_KINDS
 } xml_kind;
 
-typedef struct xml_place { /* chunk of a buffer: i, o or s */
+typedef struct xml_place { /* a chunk of buffer i, o or s */
   char buffer;
   int at;
 } xml_place;
@@ -30,7 +32,7 @@ typedef struct xml_step {
   xml_kind kind;
   xml_place src, dst;
   int count, block,
-      step; /* block, step: waits for the end of this step of that thread block; block < 0: none */
+      step; /* waits for the end of step `step` of thread block `block`, unless that is < 0 */
 } xml_step;
 
 typedef struct xml_block {
@@ -41,15 +43,14 @@ typedef struct xml_block {
 
 typedef struct xml_algo {
   char name[80], coll[24];
-  int ranks, chunks; /* chunks: of the whole vector */
+  int ranks, chunks; /* chunks: number in the whole vector */
   bool in_place;
-  int part,
-      scratch; /* part: chunks of a rank's own part, where it has one; scratch: the most of a rank */
+  int part, scratch; /* part: chunks of a rank's own part, if any; scratch: maximum per rank */
   xml_block *block;
   int blocks, room;
 } xml_algo;
 
-/* 0, or an exit status after a complaint with the line. Free with xml_free. */
+/* Returns 0, or an exit status after an error message with the line number. Free *a with xml_free. */
 int xml_read(const char *path, const char *text, xml_algo *a);
 void xml_free(xml_algo *a);
 

@@ -1,6 +1,7 @@
-/* price_plot.c - time against size, drawn by gnuplot. Thin: the cheapest plan of each family.
- * Thick, in their family's colour: the chosen plans, each at its sizes. A family that is chosen, or
- * that comes near the best somewhere, has its own colour; the others are grey.
+/* price_plot.c - plots time against size with gnuplot. Thin lines show the fastest plan of each
+ * family. Thick lines, in the colour of their family, show the chosen plans at the sizes where they
+ * are chosen. A family has its own colour if one of its plans is chosen, or is near the best at
+ * some size. All other families are grey.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <stdio.h>
@@ -10,19 +11,19 @@
 #include "pricing.h"
 #include "tutti_plan.h"
 
-static const double step = 1.4142135623730951; /* from point to point */
+static const double step = 1.4142135623730951; /* factor between points */
 enum { NAMES = 4096, FAMILIES = 48, POINTS = 256, COLOURS = 10, GREY = 0 };
 
 typedef struct families {
   int n;
   char name[FAMILIES][40];
-  double best[FAMILIES][POINTS]; /* s; HUGE_VAL: no plan of it can run */
+  double best[FAMILIES][POINTS]; /* in s; HUGE_VAL if no plan of the family can run */
   int points;
-  int line[FAMILIES]; /* its linetype, 1 or higher; GREY */
+  int line[FAMILIES]; /* its linetype: 1 or higher, or GREY */
 } families;
 
-/* The family of "fold(ring), 2 slices"; a new one has no points. -1: there is no space for another
- * family, and it is not drawn. */
+/* Returns the family of a plan such as "fold(ring), 2 slices". A new family has no points. Returns -1 if there is no
+ * space for another family; it is then not drawn. */
 static int family_of(families *f, const char *plan) {
   const size_t n = strcspn(plan, "(, \n");
   for (int i = 0; i < f->n; i++)
@@ -33,7 +34,7 @@ static int family_of(families *f, const char *plan) {
   return f->n++;
 }
 
-/* A block of points per family. */
+/* Writes a block of points for each family. */
 static void data_of_families(FILE *p, tutti_prices *prices, const price_picture *pic, families *f) {
   tutti_offer o = {.size = sizeof o};
   int k = 0;
@@ -53,7 +54,7 @@ static void data_of_families(FILE *p, tutti_prices *prices, const price_picture 
   fprintf(p, "EOD\n");
 }
 
-/* A block of points per chosen plan; their names, separated by newlines, in `names`. */
+/* Writes a block of points for each chosen plan, and stores the plans' names in `names`, separated by newlines. */
 static int data_of_chosen(FILE *p, tutti_prices *prices, const price_picture *pic,
                           char names[NAMES]) {
   tutti_offer o = {.size = sizeof o};
@@ -77,7 +78,8 @@ static int data_of_chosen(FILE *p, tutti_prices *prices, const price_picture *pi
   return n;
 }
 
-/* The smallest ratio of a family's time to the best time, over all sizes; 1: it is the best at some size. */
+/* Returns the smallest ratio of a family's time to the best time, over all sizes. 1 means that it is the best at some
+ * size. */
 static double nearness(const families *f, int family) {
   double nearest = HUGE_VAL;
   for (int k = 0; k < f->points; k++) {
@@ -88,8 +90,8 @@ static double nearness(const families *f, int family) {
   return nearest;
 }
 
-/* Assign colours: first to families of chosen plans, then to those that come nearest the best,
- * until no colours are left. */
+/* Assigns colours, first to families of chosen plans, then to those that are nearest to the best, until no colours
+ * are left. */
 static void give_colours(families *f, const char *chosen) {
   int given = 0;
   for (; *chosen; chosen += strcspn(chosen, "\n"), chosen += *chosen == '\n') {
@@ -105,7 +107,7 @@ static void give_colours(families *f, const char *chosen) {
   }
 }
 
-/* The plot's lines: grey families first, so that they are at the back. */
+/* Writes the lines of the plot, the grey families first so that they are in the background. */
 static void draw_families(FILE *p, const families *f, bool grey) {
   bool titled = false;
   for (int i = 0; i < f->n; i++) {

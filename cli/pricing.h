@@ -9,17 +9,17 @@
 typedef struct price_options {
   tutti_question q;
   uint64_t bytes;
-  char *figures; /* of --profile and --network, concatenated: free it */
+  char *figures; /* of --profile and --network, concatenated; allocated */
   const char *plot;
-  bool json, csv, profile; /* csv: the table of all candidates; profile: a file was given */
-  bool all;           /* explain: the table of all candidates, too */
-  bool here;          /* no machine was named: use this one */
+  bool json, csv, profile; /* csv: print the table of all candidates; profile: a file was given */
+  bool all;                /* for explain: also print the table of all candidates */
+  bool here;               /* no machine was named, so this one is used */
   const char *topology;
-  char levels[160]; /* of the topology */
-  const char *what; /* the argument; NULL: none */
+  char levels[160]; /* levels of the topology */
+  const char *what; /* the argument, or NULL */
 } price_options;
 
-/* Also the description of the options, for the usage pages. */
+/* Parses the options. PRICE_OPTIONS describes them, for the usage pages. */
 #define PRICE_OPTIONS                                                                            \
   "  -n, --ranks N          how many ranks; without --network, --levels, --shm and --profile\n"  \
   "                         they share this machine's memory, as under `tutti run`\n"            \
@@ -44,32 +44,33 @@ typedef struct price_options {
   "      --algo PLANS       as TUTTI_ALGO: 'ring:64k-', '^tree'\n"                               \
   "      --format F         text (default), json, or csv: the table of all candidates\n"
 
-/* 0, or an exit status after a complaint. Free with price_options_free. */
+/* Returns 0, or an exit status after an error message. Free *o with price_options_free. */
 int price_options_read(const char *command, int argc, char **argv, price_options *o);
 void price_options_free(price_options *o);
 
-/* "605 us", "9 KiB"; the caller owns the text. */
+/* Write values such as "605 us" and "9 KiB" into `text`, and return it. */
 const char *price_time(double seconds, char text[24]);
 const char *price_size(double bytes, char text[24]);
 
-/* `tutti plan price`: an exit status. */
+/* `tutti plan price`. Returns an exit status. */
 int plan_price(int argc, char **argv);
 extern const char plan_price_usage[];
 
-/* Time against size: the cheapest plan of each family, and those that would run; .svg or .png. */
+/* A picture of time against size, as .svg or .png. It shows the fastest plan of each family, and the plans that would
+ * run. */
 typedef struct price_picture {
   const char *command, *path;
   char title[200];
   double first, last;                /* bytes */
-  void (*data)(FILE *to, void *ctx); /* more blocks for gnuplot; NULL: none */
+  void (*data)(FILE *to, void *ctx); /* writes more blocks of data for gnuplot, or NULL */
   void *ctx;
-  const char *lines; /* and the plot lines for them */
+  const char *lines; /* the plot lines for these blocks */
 } price_picture;
 int price_plot(tutti_prices *prices, const price_picture *picture);
 
-/* `tutti explain --measured` (measured.c); argv[at] is that word. */
+/* `tutti explain --measured` (measured.c). argv[at] is that word. */
 int explain_measured(int argc, char **argv, int at);
-/* Also its part of the usage page. */
+/* The part of the usage page about it. */
 #define EXPLAIN_MEASURED                                                                          \
   "\n"                                                                                            \
   "With --measured tutti times all plans that may run at each size, alternately, in the\n"        \

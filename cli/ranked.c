@@ -1,4 +1,4 @@
-/* ranked.c - starts the ranks of a command, and lets one of them complain.
+/* ranked.c - starts the ranks of a command, and lets only one of them print error messages.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ranked.h"
 
@@ -31,7 +31,7 @@ int job_rank(void) {
   return l < 0 ? 0 : atoi(getenv(launchers[l].variable));
 }
 
-/* The path of this command's executable. */
+/* Stores the path of this command's executable. Returns false if it is unknown. */
 static bool own_path(char path[PATH_MAX]) {
   const ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
   path[n > 0 ? n : 0] = 0;

@@ -1,24 +1,26 @@
-/* run_again.c - which dead ranks are started again, when, and where.
+/* run_again.c - restarts failed ranks, and determines when and where.
  *
- * Idea       On one host a joiner takes the place of a dead rank. With --hosts, a part does the same with the numbers that the
- *            job's rendezvous gives (run_joiners.c); and the guard that called the part starts its ranks on another host
- *            when the part is gone.
- * Invariant  A rank pauses before it starts, twice as long each time.
+ * Idea       On one host, a joiner replaces a dead rank. With --hosts, a part does the same, with
+ *            numbers from the job's rendezvous (run_joiners.c). If the part itself has ended, the
+ *            guard that started it starts its ranks on another host.
+ * Invariant  Before each restart of a rank there is a pause, which is twice as long each time.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 
 #include "cli.h"
 #include "run_guard.h"
 
-/* Pause before a restart, s: first, longest; and a run of this length resets the pause. */
+/* Pauses before a restart, in s: the first and the longest one. A run of pause_healed seconds resets the pause. */
 static const double pause_first = 0.1, pause_most = 10, pause_healed = 10;
 
-/* A program that could not be started on one host cannot be started on another. */
+/* Returns true if a restart would fail as well: a program that could not be started on one host cannot be started on
+ * another. */
 static bool is_final(int status) {
   return status == CLI_USAGE || status == CLI_NO_EXEC || status == CLI_NOT_FOUND;
 }
 
-/* May the rank's process be replaced? Between hosts the rendezvous of the job decides; it is notified of each end. */
+/* Returns true if the rank's process may be replaced. Between hosts, the rendezvous of the job decides, and is
+ * notified of each end. */
 static bool next_newcomer(guard *g, int rank, int status) {
   bool again = g->phase == PHASE_RUN && status;
   rank_state *s = &g->ranks[rank];
@@ -42,7 +44,7 @@ static bool next_newcomer(guard *g, int rank, int status) {
   return true;
 }
 
-/* Restart a dead rank, as long as others live, and not too often. */
+/* Plans the restart of a dead rank, if other ranks are alive and the limit is not reached. */
 bool run_plan_again(guard *g, int rank, pid_t pid, int status) {
   rank_state *s = &g->ranks[rank];
   const double now = cli_now();
@@ -56,14 +58,14 @@ bool run_plan_again(guard *g, int rank, pid_t pid, int status) {
   return true;
 }
 
-/* A part's ranks join those of other hosts. */
+/* True if a rank of this part is due: it can join the ranks of other hosts. */
 bool run_waits_for_due(const guard *g) {
   for (int r = 0; g->phase == PHASE_RUN && run_joins(g->o) && !g->o->hosts && r < g->o->ranks; r++)
     if (g->ranks[r].due > 0) return true;
   return false;
 }
 
-/* No live rank is left that those that are due could join. */
+/* Cancels restarts, because no live rank is left that the restarted ranks could join. */
 void run_forget_again(guard *g) {
   char name[272];
   if (run_waits_for_due(g)) return;
@@ -75,7 +77,7 @@ void run_forget_again(guard *g) {
   }
 }
 
-/* Restart the dead ranks whose time has come. */
+/* Restarts the dead ranks that are due. */
 void run_start_again(guard *g) {
   for (int r = 0; r < g->o->ranks && g->respawned; r++) {
     if (g->ranks[r].due == 0 || g->phase != PHASE_RUN || cli_now() < g->ranks[r].due) continue;

@@ -1,11 +1,11 @@
-/* run_guard.c - starts the ranks, watches them, ends them, reaps everything.
+/* run_guard.c - starts the ranks, watches them, ends them, and reaps all processes.
  *
  * Phases    RUN     ranks are running
- *           LINGER  all ranks ended well; processes that they left may finish
+ *           LINGER  all ranks ended without errors; processes that they left may finish
  *           TERM    a rank failed or the time limit passed: SIGTERM was sent
  *           KILL    SIGKILL, repeated until this process has no descendants
  * Invariant The guard returns only when waitpid reports that no process is left (or after it has
- *           named those that cannot be killed), and all lines are written.
+ *           reported those that cannot be killed), and all lines are written.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +24,7 @@
 #include "tutti_launch.h"
 
 static const double linger_seconds = 1, term_seconds = 2, kill_seconds = 5, tick_seconds = 0.02;
-/* Time for the front to pass on the signals that it received. */
+/* Gives the front time to pass on the signals that it received. */
 enum { front_ms = 50 };
 
 void run_guard_say(guard *g, const char *format, ...) {
@@ -45,7 +45,7 @@ static void enter(guard *g, phase next) {
                                         : kill_seconds;
   g->deadline = cli_now() + seconds;
   bool seen = next == PHASE_TERM && run_tree_signal(SIGTERM, &g->told, NULL, NULL) >= 0;
-  for (int r = 0; r < g->o->ranks; r++) /* also if /proc cannot be read */
+  for (int r = 0; r < g->o->ranks; r++) /* works even if /proc cannot be read */
     if (next >= PHASE_TERM && !seen && g->ranks[r].alive)
       kill(g->ranks[r].pid, next == PHASE_TERM ? SIGTERM : SIGKILL);
 }
@@ -55,7 +55,7 @@ void run_guard_fail(guard *g, int status) {
   g->failed = true;
 }
 
-/* The name of a process of this job, for messages. */
+/* Returns the name of a process of this job, for messages. */
 const char *run_guard_name(const guard *g, int rank, char name[272]) {
   if (g->o->hosts)
     snprintf(name, 272, "host %s", g->o->hosts[rank].name);
@@ -107,7 +107,7 @@ static void read_report(guard *g) {
     }
     const bool again = g->ranks[r.rank].newcomer >= 0;
     g->ranks[r.rank].refused = true;
-    if (!g->failed || again) explain_refusal(g, &r); /* once, not N times */
+    if (!g->failed || again) explain_refusal(g, &r); /* once, not for every rank */
     if (!again) enter(g, PHASE_KILL);
   }
 }
@@ -150,8 +150,8 @@ static int rank_of(const guard *g, pid_t pid) {
 
 static void read_orders(guard *g);
 
-/* Did the rank end by a signal that was sent to the whole job, as by Ctrl-C? The front may receive
- * it later than the rank. */
+/* Returns true if the rank was ended by a signal that was sent to the whole job, as by Ctrl-C. The front may receive
+ * the signal later than the rank. */
 bool run_interrupted(guard *g, int status) {
   const int s = run_status_of(status) - 128;
   if (s != SIGINT && s != SIGTERM && s != SIGHUP && s != SIGQUIT) return false;
@@ -169,8 +169,8 @@ static void explain_end(guard *g, int rank, pid_t pid, int status) {
     run_explain_death(g, rank, pid, status);
 }
 
-/* Reap all dead processes. If several are found in one call, one that was killed by a signal is
- * taken as the cause: the others may have failed because they lost it. */
+/* Reaps all dead processes. If several are found in one call, a process that was killed by a signal is reported as
+ * the cause, because the others may have failed when they lost it. */
 static void reap(guard *g) {
   int culprit = -1, why = 0, status;
   pid_t pid, culprit_pid = 0;
@@ -179,7 +179,7 @@ static void reap(guard *g) {
     if (r < 0) continue;
     g->ranks[r].alive = false;
     g->alive--;
-    const int newcomer = g->ranks[r].newcomer; /* so that the others can say how it ended */
+    const int newcomer = g->ranks[r].newcomer; /* saved, so that the message can include it */
     tutti_job_ended(g->job, newcomer < 0 ? r : g->o->ranks + newcomer, status);
     if (WIFEXITED(status) && WEXITSTATUS(status) != 0) read_report(g);
     if (g->ranks[r].refused) continue;
@@ -202,7 +202,7 @@ static void reap(guard *g) {
 
 /* ---- orders and time ---- */
 
-/* A carrier passes on the signals that come by sigqueue. */
+/* A carrier passes on only signals that were sent with sigqueue. */
 static void deliver(guard *g, int signal) {
   for (int r = 0; r < g->o->ranks; r++) {
     if (!g->ranks[r].alive) continue;
@@ -264,7 +264,7 @@ static void check_time(guard *g) {
     run_guard_fail(g, CLI_TIMEOUT);
     enter(g, PHASE_TERM);
   }
-  if (g->phase == PHASE_TERM && !g->children_gone) /* processes that were just forked */
+  if (g->phase == PHASE_TERM && !g->children_gone) /* also processes that were forked just now */
     run_tree_signal(SIGTERM, &g->told, NULL, NULL);
   if (g->phase == PHASE_KILL && !g->children_gone) run_tree_signal(SIGKILL, NULL, NULL, NULL);
   if (g->phase == PHASE_RUN || now < g->deadline || g->children_gone) return;
@@ -289,7 +289,7 @@ static bool done(const guard *g) {
   return g->children_gone && !run_waits_for_due(g) && (g->front_gone || run_relay_idle(g->relay));
 }
 
-/* A reader that left acts as in any pipe: the ranks' next write fails. */
+/* If the reader has closed our output, behaves like any pipe: the next write of a rank fails. */
 static void check_output(guard *g) {
   int error = run_relay_error(g->relay);
   if (!error || g->lost_output) return;
@@ -380,7 +380,7 @@ static void start_all(guard *g) {
   if (g->alive == 0) enter(g, PHASE_KILL);
 }
 
-/* Raise the limit of descriptors for the pipes; the ranks get the old limit back. */
+/* Raises the limit on descriptors for the pipes. The ranks get the old limit back. */
 static void raise_limit(guard *g) {
   getrlimit(RLIMIT_NOFILE, &g->files);
   rlim_t need = 64 + (g->o->label ? 2 * ((rlim_t)g->o->ranks + (rlim_t)g->o->respawns) : 0);

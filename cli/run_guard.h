@@ -1,4 +1,5 @@
-/* run_guard.h - what the parts of a guard share: run_guard.c and run_again.c. SPDX-License-Identifier: BSD-3-Clause */
+/* run_guard.h - declarations shared by the parts of a guard, run_guard.c and run_again.c.
+ * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef RUN_GUARD_H
 #define RUN_GUARD_H
 
@@ -12,11 +13,11 @@ typedef enum phase { PHASE_RUN, PHASE_LINGER, PHASE_TERM, PHASE_KILL } phase;
 typedef struct rank_state {
   pid_t pid;
   bool alive, refused;
-  int cpu;      /* the core that it is bound to, or -1 */
-  int newcomer; /* joiner number, from 0; -1: the rank's first process */
-  int next;     /* of the process that is to replace it */
-  int status;   /* exit status, if it is to be restarted */
-  double due;   /* when to restart it; 0: never */
+  int cpu;      /* the core that the rank is bound to, or -1 */
+  int newcomer; /* joiner number, from 0; -1 for the rank's first process */
+  int next;     /* joiner number of the process that is to replace it */
+  int status;   /* exit status, if the rank is to be restarted */
+  double due;   /* when to restart the rank; 0 for never */
   double began, pause;
 } rank_state;
 
@@ -25,24 +26,24 @@ typedef struct guard {
   const run_origin *origin;
   tutti_job *job;
   rank_state *ranks;
-  int alive;          /* ranks that were started and not reaped */
-  int respawned;      /* ranks that were restarted, or are due to be */
-  int newcomers;      /* ranks that were restarted */
-  int status;         /* of the job: the first failure's */
-  bool failed;        /* status is set by a failure */
+  int alive;          /* number of ranks that were started and not reaped */
+  int respawned;      /* number of ranks that were restarted or are due to be */
+  int newcomers;      /* number of ranks that were restarted */
+  int status;         /* exit status of the job: that of the first failure */
+  bool failed;        /* `status` is that of a failure */
   bool front_gone;    /* the front has died */
-  bool children_gone; /* no process is left below us */
-  bool lost_output;   /* lost output was reported */
+  bool children_gone; /* this process has no descendants */
+  bool lost_output;   /* the loss of output was reported */
   bool gave_up;       /* a process cannot be killed */
   bool said_interrupted;
   phase phase;
-  double deadline;  /* when the phase ends; 0: never */
-  double time_over; /* of --timeout; 0: never */
-  double impatient; /* since when interrupts are counted */
+  double deadline;  /* when the phase ends; 0 for never */
+  double time_over; /* when --timeout ends the job; 0 for never */
+  double impatient; /* time since which interrupts are counted */
   int interrupts;
-  uint64_t asked; /* signals that the front reported, as bits */
+  uint64_t asked; /* signals that the front reported, one bit each */
   struct rlimit files;
-  int orders, signals, report[2]; /* -1: closed */
+  int orders, signals, report[2]; /* -1 if closed */
   run_pids told;                  /* processes that were sent SIGTERM */
   run_relay *relay;
   struct pollfd *polls;
@@ -50,30 +51,30 @@ typedef struct guard {
 
 /* ---- run_guard.c ---- */
 
-/* A line of tutti's own. */
+/* Prints a line of the guard itself. */
 void run_guard_say(guard *g, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* The name of a process of this guard, for messages. */
+/* Returns the name of a process of this guard, for messages. */
 const char *run_guard_name(const guard *g, int rank, char name[272]);
-/* The job's status, unless there was a failure before. */
+/* Sets the exit status of the job, unless there was a failure before. */
 void run_guard_fail(guard *g, int status);
-/* Says how a rank's process ended, by its status of waitpid, and what happens now. */
+/* Prints how a rank's process ended, given its wait status, and what will happen next. */
 void run_explain_death(guard *g, int rank, pid_t pid, int status);
-/* The exit status that stands for one of waitpid. */
+/* Returns the exit status that corresponds to a wait status. */
 int run_status_of(int status);
-/* Did the rank end by a signal that was sent to the whole job, as by Ctrl-C? */
+/* Returns true if the rank was ended by a signal that was sent to the whole job, as by Ctrl-C. */
 bool run_interrupted(guard *g, int status);
-/* newcomer: the joiner's number, from 0; -1: one of the first ranks. */
+/* newcomer is the joiner's number, from 0, or -1 for one of the first ranks. */
 void run_start_rank(guard *g, int rank, int cpu, int newcomer);
 
-/* ---- ranks that are started again (run_again.c) ---- */
+/* ---- restarting ranks (run_again.c) ---- */
 
-/* A rank's process has ended; returns whether another one will take its place, and says so. */
+/* A rank's process has ended. Returns true if another process will replace it, and prints a message then. */
 bool run_plan_again(guard *g, int rank, pid_t pid, int status);
-/* Is nothing left here, but a rank due to start that ranks of other hosts may take in? */
+/* Returns true if no rank is alive here, but a rank that is due to start can join ranks of other hosts. */
 bool run_waits_for_due(const guard *g);
-/* No rank is alive here. */
+/* Called when no rank is alive here. */
 void run_forget_again(guard *g);
-/* Start those whose time has come. */
+/* Restarts the ranks that are due. */
 void run_start_again(guard *g);
 
 #endif

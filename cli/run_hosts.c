@@ -1,12 +1,12 @@
 /* run_hosts.c - `tutti run --hosts`: ranks on several hosts, without MPI.
  *
- * Idea       the job here has a process per host, a carrier. The carrier runs the agent (ssh, or
- *            --agent), which starts `tutti run --part` there. Each host's ranks thus have their
- *            own guard, and the guard here handles hosts the way other guards handle ranks.
- * Leash      the agent's input is a pipe that only the carrier holds. The pipe carries the id of
- *            the rendezvous, which is in this process, and then signals for the ranks there, one
- *            byte each. When it closes, the processes there end. The agent has a separate process
- *            group, so signals of the terminal also go over the leash.
+ * Idea       the local job has one process per host, the carrier. The carrier runs the agent (ssh,
+ *            or --agent), which starts `tutti run --part` on that host. The ranks of each host thus
+ *            have their own guard, and the local guard handles hosts as other guards handle ranks.
+ * Leash      the agent's input is a pipe that only the carrier has open. The carrier sends the id
+ *            of the rendezvous, which runs in this process, and then signals for the remote ranks,
+ *            one byte each. When the pipe closes, the remote processes end. The agent has a
+ *            separate process group, so signals of the terminal are sent over the leash as well.
  * Invariant  no command line contains a key, because other users can read command lines.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
@@ -28,7 +28,7 @@
 
 extern char **environ;
 
-enum { MOST_HOSTS = 1024, KEY_MOST = 4096 /* bytes of TUTTI_KEY, with its end */ };
+enum { MOST_HOSTS = 1024, KEY_MOST = 4096 /* size of TUTTI_KEY, with its final 0 */ };
 
 /* ---- the list: h1:4,h2:4 ---- */
 
@@ -105,7 +105,7 @@ static void add_word(text *t, const char *word) {
   add(t, word, strlen(word));
 }
 
-/* Quote it, so that a shell reads it as one word. */
+/* Quotes the word, so that a shell reads it as one word. */
 static void add_quoted(text *t, const char *word) {
   add_word(t, " '");
   for (; *word; word++) {
@@ -117,7 +117,7 @@ static void add_quoted(text *t, const char *word) {
   add_word(t, "'");
 }
 
-/* Pass on the settings of tutti and UCX, and the library paths. */
+/* Returns true for variables to pass on: the settings of tutti and UCX, and the library paths. */
 static bool travels(const char *entry) {
   static const char *const names[] = {"TUTTI_", "UCX_", "LD_LIBRARY_PATH=", "OMP_NUM_THREADS="};
   static const char *const stay[] = {
@@ -179,8 +179,8 @@ static void call_agent(const run_options *o, const run_host *h, const char *line
   _exit(CLI_NOT_FOUND);
 }
 
-/* Wait until the agent ends; returns its status. A signal that the guard sends to the whole job
- * ends this process; one that it delivers, or that the terminal sends, is for the ranks. */
+/* Waits until the agent ends, and returns its status. A signal that the guard sends to the whole job ends this
+ * process. A signal that the guard delivers, or that the terminal sends, is for the ranks. */
 static int pass_on(pid_t agent, int leash, const sigset_t *set) {
   for (int status;;) {
     siginfo_t info;
@@ -189,7 +189,7 @@ static int pass_on(pid_t agent, int leash, const sigset_t *set) {
     const unsigned char byte = (unsigned char)s;
     if (s <= 0 || s == SIGCHLD) continue;
     if (s == SIGTERM && info.si_code == SI_USER) _exit(128 + SIGTERM);
-    if (leash >= 0 && write(leash, &byte, 1) < 0) continue; /* the agent is ending */
+    if (leash >= 0 && write(leash, &byte, 1) < 0) continue; /* the agent is about to end */
   }
 }
 
@@ -198,7 +198,7 @@ static bool tell(int leash, const char *word, char end) {
   return write(leash, word, n) == (ssize_t)n && write(leash, &end, 1) == 1;
 }
 
-/* Runs instead of a rank's program; returns an exit status. */
+/* Runs instead of a rank's program. Returns an exit status. */
 int run_carry(const run_options *o, int host) {
   const run_host *h = &o->hosts[host];
   text line = {NULL, 0, 0};
@@ -240,7 +240,7 @@ const char *run_hosts_open(const run_options *o) {
   return setenv("TUTTI_ID", id.text, 1) ? "out of memory" : NULL;
 }
 
-/* The text of the carrier up to this end. False: incomplete, or too long. */
+/* Reads the carrier's text up to the character `end`. Returns false if it is incomplete or too long. */
 static bool heard(char *word, size_t size, char end) {
   size_t n = 0;
   while (n < size && read(0, word + n, 1) == 1 && word[n] != end) n++;
@@ -265,8 +265,8 @@ int run_part_begin(run_options *o) {
   return 0;
 }
 
-/* Signals from the leash go to this process, the front, which forwards them. When the carrier ends
- * for any reason, the leash closes; the front and every process that it started are then killed. */
+/* Passes signals from the leash to this process, the front, which forwards them. When the carrier ends for any
+ * reason, the leash closes. The front and every process that it started are then killed. */
 static void *hold(void *options) {
   const run_options *o = options;
   unsigned char byte;

@@ -1,9 +1,11 @@
-/* run_joiners.c - `tutti run --hosts --respawn`: which rank has ended, and which joiner starts in its place.
+/* run_joiners.c - `tutti run --hosts --respawn`: reports ranks that have ended, and requests
+ * joiners that replace them.
  *
- * Idea       The guard of a host's part starts its own ranks again, as joiners. If the part is gone, with its host or alone,
- *            the guard that called it starts as many joiners on the host with the fewest ranks. Numbers of joiners come from
- *            the job's rendezvous, which also counts the live ranks, so that no joiner waits there in vain.
- * Invariant  There are no more joiners than --respawn says, on all hosts together.
+ * Idea       The guard of a host's part restarts its own ranks as joiners. If the part has ended,
+ *            with or without its host, the guard that called it starts as many joiners on the host
+ *            with the fewest ranks. The job's rendezvous assigns the numbers of joiners. It also
+ *            counts the live ranks, so that no joiner waits for ranks that do not exist.
+ * Invariant  The number of joiners on all hosts together does not exceed --respawn.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,9 +20,9 @@ bool run_joins(const run_options *o) {
   return o->respawns && (o->hosts || o->total);
 }
 
-static const double reach_s = 30; /* a cable may be out */
+static const double reach_s = 30; /* the network may be interrupted for this long */
 
-/* Numbers for as many joiners as news->wants, from *first; returns how many. */
+/* Requests numbers for news->wants joiners, which begin with *first. Returns how many were granted. */
 static int ask(const tutti_newcomer_news *news, int *first) {
   tutti_id id = {""};
   int n = 0;
@@ -45,7 +47,7 @@ int run_joiner_ended(const run_options *o, int rank, int newcomer, bool again) {
   return ask(&news, &first) > 0 ? first - 1 : -1;
 }
 
-/* The live or unused host with the fewest ranks; -1: none. */
+/* Returns the live or unused host with the fewest ranks, or -1. */
 static int least_loaded(const run_options *o, int lost, const bool *lives) {
   int best = -1, fewest = 0;
   for (int i = 0; i < o->nhosts; i++) {

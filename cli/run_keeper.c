@@ -1,8 +1,8 @@
-/* run_keeper.c - a process between front and guard, so that any two of the three can be killed at
- * once and the third ends the ranks.
+/* run_keeper.c - a process between front and guard. If any two of the three processes are killed
+ * simultaneously, the third ends the ranks.
  *
- * Idea       it is a subreaper that only waits. It has its own name, so that a kill of all
- *            processes named tutti spares it; then the orphans become its children.
+ * Idea       it is a subreaper that only waits. It has its own name, so that it survives if all
+ *            processes named tutti are killed. The orphans then become its children.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <signal.h>
@@ -17,8 +17,7 @@
 
 static const char name[] = "job-keeper";
 
-/* Overwrite the words of the command line, which are contiguous, and which no code here reads any
- * more. */
+/* Overwrites the words of the command line. They are contiguous, and no code reads them after this. */
 static void take_name(char **argv) {
   char *begin = argv[0], *end = begin;
   for (char **word = argv; *word == end; word++) end += strlen(*word) + 1;
@@ -27,7 +26,7 @@ static void take_name(char **argv) {
   prctl(PR_SET_NAME, name);
 }
 
-/* Wait until the guard has ended, and reap its orphans. */
+/* Waits until the guard has ended, and reaps its orphans. */
 static int attend(pid_t guard) {
   for (int status;;) {
     const pid_t got = waitpid(-1, &status, 0);

@@ -1,12 +1,12 @@
-/* run_relay.c - the ranks' output, whole lines only, each with its rank.
+/* run_relay.c - passes on the output of the ranks, in whole lines, each labeled with its rank.
  *
- * Idea       Every pipe has a buffer for its unfinished line; finished lines go,
- *            with the prefix, to the end of a sink's queue; sinks are written
- *            when they can take more, so a slow reader never blocks the guard.
- * Invariants A queue holds whole lines, so lines never tear. If stdout and
- *            stderr are one file they are one sink. A full queue stops reading,
- *            so memory is bounded and nothing is dropped.
- * Limit      A line beyond LINE_MAX_BYTES is cut there, each part on a line.
+ * Idea       Every pipe has a buffer for its unfinished line. Finished lines, with the prefix, are
+ *            appended to a sink's queue. A sink is written only when it is writable, so a slow
+ *            reader never blocks the guard.
+ * Invariants A queue holds whole lines, so lines are never mixed. If stdout and stderr are the same
+ *            file, they are one sink. While a queue is full, its pipes are not read, so memory is
+ *            bounded and nothing is dropped.
+ * Limit      A line longer than LINE_MAX_BYTES is split into several lines.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <stdio.h>
@@ -19,25 +19,25 @@
 
 enum {
   LINE_MAX_BYTES = 16 << 20,
-  QUEUE_BYTES = 1 << 20, /* above this a sink's pipes are not read */
+  QUEUE_BYTES = 1 << 20, /* while a sink's queue is longer, its pipes are not read */
   READ_BYTES = 64 << 10,
-  PIPE_BYTES = 4096 /* bytes that a pipe takes without blocking when poll says it is writable */
+  PIPE_BYTES = 4096 /* bytes that a writable pipe accepts without blocking */
 };
 
 typedef struct bytes {
   char *data;
-  size_t head, n, room; /* valid: data[head .. head+n) */
+  size_t head, n, room; /* valid data: data[head .. head+n) */
 } bytes;
 
 typedef struct sink {
   int fd;
-  int error; /* why it is broken */
+  int error; /* the error that broke the sink */
   bool broken, regular;
   bytes queue;
 } sink;
 
 typedef struct stream {
-  int fd; /* -1: at its end */
+  int fd; /* -1 if it has reached its end */
   int rank;
   sink *to;
   bytes line;
@@ -50,7 +50,7 @@ struct run_relay {
   size_t streams_n, streams_room;
 };
 
-/* False if out of memory; the bytes are then lost and the caller reports it. */
+/* Returns false if out of memory. The bytes are then lost, and the caller reports it. */
 static bool append(bytes *b, const char *data, size_t n) {
   if (b->head && b->head >= b->n) {
     memmove(b->data, b->data + b->head, b->n);
@@ -117,7 +117,7 @@ void run_relay_say(run_relay *r, const char *line) {
   put(r->err, "\n", 1);
 }
 
-/* Append the unfinished line and a newline to the sink. */
+/* Appends the unfinished line and a newline to the sink. */
 static void finish_line(stream *s) {
   char prefix[32];
   int n = snprintf(prefix, sizeof prefix, "[%d] ", s->rank);
@@ -169,7 +169,7 @@ static void write_sink(sink *s) {
     size_t most = s->regular || q->n < PIPE_BYTES ? q->n : PIPE_BYTES;
     ssize_t n = write(s->fd, q->data + q->head, most);
     if (n < 0 && (errno == EINTR || errno == EAGAIN)) return;
-    if (n < 0) break_sink(s, errno); /* the reader has left: the ranks get SIGPIPE too */
+    if (n < 0) break_sink(s, errno); /* the reader has closed the pipe: the ranks get SIGPIPE too */
     if (n > 0) q->head += (size_t)n, q->n -= (size_t)n;
   }
   if (q->n == 0 || s->broken) q->head = q->n = 0;

@@ -1,8 +1,8 @@
 /* run_spawn.c - starts a rank, from fork to exec.
  *
- * Invariant  Between fork and exec the child dies with the guard (the check of
- *            getppid closes the race), and if it cannot become its program it
- *            says so in the report pipe before it exits.
+ * Invariant  Between fork and exec, the child dies with the guard (the check of getppid closes the
+ *            race). If it cannot execute its program, it reports this through the report pipe
+ *            before it exits.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <fcntl.h>
@@ -62,7 +62,7 @@ static void set_entry(const char *entry) {
 static void become(const run_spawn *s, pid_t guard) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != guard) _exit(1);
-  setpgid(0, s->origin->group); /* fails only if the front is gone; the guard then kills us */
+  setpgid(0, s->origin->group); /* fails only if the front has died; then the guard kills us */
   if (s->rank > 0) {
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (null < 0 || dup2(null, 0) < 0) refuse(s, STAGE_FILES, 125);

@@ -1,4 +1,4 @@
-/* run_tree.c - find and signal every descendant of this process.
+/* run_tree.c - finds and signals every descendant of this process.
  *
  * Idea      A subreaper adopts its orphaned descendants, so they never leave it. One pass over /proc
  *           finds all descendants by their parents, and waitpid fails with ECHILD when all have
@@ -23,7 +23,7 @@ typedef struct process {
   char name[32];
 } process;
 
-/* Fill one entry from /proc/PID/stat: "pid (name) state parent ...". */
+/* Fills in one entry from /proc/PID/stat: "pid (name) state parent ...". */
 static bool look(const char *pid, process *p) {
   char path[300], text[512];
   snprintf(path, sizeof path, "/proc/%s/stat", pid);
@@ -42,7 +42,8 @@ static bool look(const char *pid, process *p) {
   return true;
 }
 
-/* NULL: /proc cannot be read, or shows another PID namespace, whose pids name other processes here. */
+/* Returns NULL if /proc cannot be read, or if it shows another PID namespace, in which pids refer to other
+ * processes. */
 static process *all_processes(size_t *count) {
   char self[20] = "";
   if (readlink("/proc/self", self, sizeof self - 1) < 0 || atol(self) != (long)getpid())
@@ -66,7 +67,7 @@ static process *all_processes(size_t *count) {
   return list;
 }
 
-/* True the first time a pid is seen. */
+/* Returns true the first time a pid is seen. */
 static bool first_time(run_pids *once, pid_t pid) {
   for (size_t i = 0; i < once->n; i++)
     if (once->pid[i] == pid) return false;

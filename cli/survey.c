@@ -1,4 +1,5 @@
-/* survey.c - times plans in turn. SPDX-License-Identifier: BSD-3-Clause */
+/* survey.c - times plans alternately.
+ * SPDX-License-Identifier: BSD-3-Clause */
 #include "survey.h"
 #include "configure.h"
 
@@ -6,8 +7,8 @@
 #include <string.h>
 #include "tutti_plan.h"
 
-enum { SIT_OUT = 2 };        /* rounds before a plan that takes too long is skipped */
-enum { MOST_CALLS = 16384 }; /* of a round */
+enum { SIT_OUT = 2 };        /* a plan that takes too long is skipped after this many such rounds */
+enum { MOST_CALLS = 16384 }; /* limit for the calls of a round */
 
 /* ---- choose plans ---- */
 
@@ -16,7 +17,8 @@ static int by_price(const void *a, const void *b) {
   return (x->predicted > y->predicted) - (x->predicted < y->predicted);
 }
 
-/* The index of a plan in the list; n if it is new. Only its cheapest number of slices is kept. */
+/* Returns the index of a plan in the list, or n if it is new. Each plan is listed only with its cheapest number of
+ * slices. */
 static int find(const survey_plan *plans, int n, const char *name) {
   for (int i = 0; i < n; i++)
     if (strcmp(plans[i].name, name) == 0) return i;
@@ -46,7 +48,7 @@ static tutti_status choose(const bench_job *job, const survey_plan *p, const cha
   return status ? status : comm_set_slices(job->comm, p->name ? p->slices : 0);
 }
 
-/* Does the communicator run this plan, or another one instead? */
+/* Returns true if the communicator runs this plan, and not another one instead. */
 static bool is_run(const bench_job *job, const bench_call *call, const survey_plan *p) {
   char name[CLI_PLAN];
   if (!p->name) return true;
@@ -83,8 +85,9 @@ int survey_keep(survey_plan *plans, int n, double wanted) {
   return least;
 }
 
-/* The calls of the next round: as many as fit into the budget at the last round's speed. The first
- * rounds may mislead: ranks that share cores take a while to settle into turns. */
+/* Returns the number of calls in the next round: as many as fit into the budget at the speed of the last round. The
+ * number changes gradually, because the first rounds may mislead: ranks that share cores take a while to settle into
+ * a steady alternation. */
 static long calls_after(const survey_plan *p, double last, double budget) {
   const double fit = budget / last;
   const long least = p->calls > 1 ? p->calls / 2 : 1;
@@ -92,7 +95,7 @@ static long calls_after(const survey_plan *p, double last, double budget) {
   return fit < (double)least ? least : fit > (double)most ? most : (long)fit;
 }
 
-/* Stops timing a plan that took much longer than the best plan in two rounds without a migration of
+/* Ends a round, and stops timing a plan that took much longer than the best plan in two rounds without a migration of
  * cores. The sums here are the same on all ranks. */
 static tutti_status end_round(const bench_job *job, const bench_options *o, survey_plan *plans,
                               int n, double far, double patience) {
@@ -103,7 +106,7 @@ static tutti_status end_round(const bench_job *job, const bench_options *o, surv
     double *last = &p->round[p->rounds];
     tutti_status status = tutti_allreduce(job->talk, last, last, 1, TUTTI_DOUBLE, TUTTI_MAX);
     if (status) return status;
-    if (*last < 1e-9) *last = 1e-9; /* less than the loop without the call */
+    if (*last < 1e-9) *last = 1e-9; /* not more than the loop without the call */
     p->far[p->rounds++] = far;
     if (!o->iterations) p->calls = calls_after(p, *last, o->budget);
     if (best <= 0 || *last < best) best = *last;
@@ -117,15 +120,15 @@ static tutti_status end_round(const bench_job *job, const bench_options *o, surv
   return TUTTI_OK;
 }
 
-/* The distance of the cores, measured by rank 0 before and after each round. */
+/* Rank 0 measures the distance of the cores before and after each round. */
 static tutti_status look(const bench_job *job, double *far) {
   *far = job->rank == 0 ? cli_bounce() : 0;
   return tutti_allreduce(job->talk, far, far, 1, TUTTI_DOUBLE, TUTTI_MAX);
 }
 
-/* Find the number of calls in a round: begin with one call, and increase the number until the calls
- * take enough of the budget to show the duration of one call. A long warm-up is not needed, because
- * there are many rounds and their median counts. */
+/* Determines the number of calls in a round. Begins with one call, and increases the number until the calls take
+ * enough of the budget to show the duration of one call. A long warm-up is not needed, because there are many rounds
+ * and their median counts. */
 static tutti_status settle(const bench_job *job, const bench_options *o, const bench_call *call,
                            long *calls) {
   double once = 0;
@@ -142,8 +145,8 @@ static tutti_status settle(const bench_job *job, const bench_options *o, const b
   return status;
 }
 
-/* The stride between the plans of a round. All plans have their turn, and each follows another one
- * every round, because a slow predecessor may leave the ranks apart. */
+/* Returns the stride between the plans of a round. Every plan is timed in each round, and follows a different plan
+ * each time, because a slow predecessor may leave the ranks out of step. */
 static int stride(int n, int round) {
   for (int k = 1 + 2 * round % n;; k++) {
     int a = n, b = k;
@@ -177,7 +180,7 @@ tutti_status survey_time(const bench_job *job, const bench_options *o, const ben
     if (!p->runs || p->rounds == SURVEY_ROUNDS) continue;
     status = choose(job, p, override);
     if (!status && p->calls > 1)
-      status = bench_run(job, call); /* a call this long needs no warm-up */
+      status = bench_run(job, call); /* warm-up, except for a plan with one long call */
     if (!status) status = bench_repeat(job, o, call, p->calls, &p->round[p->rounds]);
   }
   if (!status && looks) status = look(job, &end);

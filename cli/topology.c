@@ -1,18 +1,21 @@
 /* topology.c - networks by name (docs/prices.md, "Networks by name").
  *
- * Idea       a shape consists of a few numbers. Each node has one rank. A message takes the software time of both ends plus
- *            the latency of each link on its route. The model includes which links share the load, as the routes of SimGrid's
- *            networks choose among them (src/cost/topologies.h). sim/topologies.py compares the estimates with SimGrid's.
- * Placement  If the mapping of ranks to nodes is unknown, levels are of no use, and a message takes a route of mean length. If
- *            each node sends one message to a random node, each of the N busiest links carries `mean` messages on average. The
- *            busiest link carries `excess` more. The expected maximum of N normal variables, squared, is 1.25 log2 N - 2
- *            variances, within 5 % for 12 to 1,000 links. The variance equals the mean if messages arrive at random. But if a
- *            message crosses a busiest link with probability h, as between the groups of a dragonfly, the variance is h * h
- *            times the mean, because each group sends and receives as many messages as it has nodes (counts in a table with
- *            given row and column sums).
- * Ahead      only 0.7 of the square of the excess counts: ranks do not wait for each other after each round, so ranks with less
- *            loaded links run ahead. The factor is from simulations of tori, fat trees and dragonflies (docs/simulation.md).
- * Machines   have as many leaves, pods or groups as the nodes need; machines.def describes them and names the sources.
+ * Idea       a shape consists of a few numbers. Each node has one rank. A message takes the software time of both
+ *            ends plus the latency of each link on its route. The model takes into account which links share the
+ *            load, in accordance with the routing in SimGrid's networks (src/cost/topologies.h). sim/topologies.py
+ *            compares the estimates with SimGrid's.
+ * Placement  If the mapping of ranks to nodes is unknown, there are no levels, and a message takes a route of mean
+ *            length. If each node sends one message to a random node, each of the N busiest links carries `mean`
+ *            messages on average. The busiest link carries `excess` more. The expected maximum of N normal variables,
+ *            squared, is 1.25 log2 N - 2 variances, within 5 % for 12 to 1,000 links. The variance equals the mean if
+ *            messages arrive at random. But if a message crosses a busiest link with probability h, as between the
+ *            groups of a dragonfly, the variance is h * h times the mean, because each group sends and receives as
+ *            many messages as it has nodes (counts in a table with given row and column sums).
+ * Ahead      The square of the excess is multiplied by 0.7. Ranks do not wait for each other after each round, so
+ *            ranks with less loaded links run ahead. The factor is from simulations of tori, fat trees and
+ *            dragonflies (docs/simulation.md).
+ * Machines   A machine has as many leaves, pods or groups as the nodes need. machines.def describes machines, with
+ *            sources.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "topology.h"
 
@@ -26,14 +29,15 @@ enum { DIMS = 5, WORD = 24 };
 typedef struct shape {
   int n[DIMS], count;
   char rate[WORD], up[WORD];
-  double latency, software; /* s */
-  bool unknown;             /* which rank is which node */
+  double latency, software; /* in s */
+  bool unknown;             /* it is unknown which rank is on which node */
 } shape;
 
-/* A tree of more leaves than `most` has pods of `pod` leaves. links: from a pod up, or from a group to all others. */
+/* A tree with more than `most` leaves has pods of `pod` leaves. links is the number of links from a pod upwards, or
+ * from a group to all others. */
 static const struct machine {
   const char *name, *kind;
-  int node[2]; /* the last numbers of its shape, as of a tree without pods */
+  int node[2]; /* the last numbers of its shape, as in a tree without pods */
   int most, pod, links;
   const char *figures, *about;
 } machines[] = {
@@ -62,14 +66,14 @@ static void torus(const shape *s, topology *t) {
     snprintf(t->levels + strlen(t->levels), sizeof t->levels - strlen(t->levels), "%s:%d ",
              names[TORUS - s->count + i], s->n[i]);
   say(t->levels, sizeof t->levels, "node:1", "");
-  char ports[16]; /* each of a node's links works at the same time */
+  char ports[16]; /* all links of a node work simultaneously */
   snprintf(ports, sizeof ports, "%d", 2 * s->count);
   say(FIGURES, "torus = 1\nports = ", ports);
   add(FIGURES, "alpha", s->software + s->latency);
   add(FIGURES, "hop", s->latency);
 }
 
-/* Links of a domain that lie side by side. */
+/* Adds the rate and the number of the parallel links of a domain. */
 static void several(topology *t, const char *level, const char *rate, int links) {
   const size_t at = strlen(t->figures);
   snprintf(t->figures + at, sizeof t->figures - at, "%s.beta = %s\n%s.paths = %d\n", level, rate,
@@ -78,7 +82,7 @@ static void several(topology *t, const char *level, const char *rate, int links)
 
 static void leaves(const shape *s, topology *t) {
   const int whole = t->ranks / s->n[1], rest = t->ranks % s->n[1];
-  if (rest) /* the last leaf is not full */
+  if (rest) /* the last leaf has fewer nodes */
     snprintf(t->levels, sizeof t->levels, "leaf:%d node:(%d*%d,%d)\n", whole + 1, s->n[1], whole,
              rest);
   else
@@ -100,7 +104,7 @@ static void fat_tree(const shape *s, topology *t) {
   several(t, "pod", s->up, n[3]);
 }
 
-/* The rate of several links together: "200Gbit/s" becomes "1400Gbit/s". */
+/* Returns the total rate of several links: seven times "200Gbit/s" is "1400Gbit/s". */
 static const char *bundle(const char *rate, int links, char text[WORD + 8]) {
   char *unit;
   const double one = strtod(rate, &unit);
@@ -113,7 +117,7 @@ static void dragonfly(const shape *s, topology *t) {
   snprintf(t->levels, sizeof t->levels, "group:%d router:%d node:%d\n", s->n[0], s->n[1], s->n[2]);
   add(FIGURES, "node.alpha", s->software + 2 * s->latency);
   add(FIGURES, "router.alpha", s->software + 3 * s->latency);
-  add(FIGURES, "group.alpha", s->software + 5 * s->latency); /* through two routers more, at most */
+  add(FIGURES, "group.alpha", s->software + 5 * s->latency); /* through at most two more routers */
   say(FIGURES, "router.pairs = 1\nrouter.beta = ", s->up);
   say(FIGURES, "group.pairs = 1\ngroup.beta = ", bundle(s->up, s->n[3], between));
 }
@@ -122,7 +126,8 @@ static void dragonfly(const shape *s, topology *t) {
 
 /* Parameters that do not depend on the placement of ranks. */
 typedef struct mixture {
-  double way, further; /* mean number of links in a route; how many more the longest has */
+  /* way: mean number of links in a route; further: how many more links the longest route has */
+  double way, further;
   double nearest;      /* number of links in the shortest route that includes a busiest link */
   int ports;           /* links of a node that its own messages use equally */
   double mean;         /* messages on a busiest link if every node sends one message */
@@ -136,7 +141,7 @@ static void add_links(mixture *x, double mean, double links, double nearest) {
   x->mean = mean;
 }
 
-/* B/s of "100Gbit/s" or "12500MB/s". */
+/* Returns the rate in B/s for "100Gbit/s" or "12500MB/s". */
 static double rate_of(const char *text) {
   static const char prefixes[] = "kMGT";
   char *unit;
@@ -147,19 +152,20 @@ static double rate_of(const char *text) {
   return rate;
 }
 
-/* How much longer a byte takes between switches than from a node. */
+/* Returns the time per byte on links between switches, relative to the link of a node. */
 static double slower_up(const shape *s) {
   return rate_of(s->rate) / rate_of(s->up);
 }
 
-/* Messages per link from a domain of `inside` nodes to `to` other nodes over `links` links, scaled by the links' slowness. */
+/* Returns the messages per link from a domain of `inside` nodes to `to` other nodes over `links` links, multiplied by
+ * how much slower these links are. */
 static double out_of(double inside, double to, double links, const shape *s, const topology *t) {
   return inside * to / (t->ranks - 1) / links * slower_up(s);
 }
 
-/* A link in one direction of a ring carries the messages that go 1, 2, ... n/2 nodes that way. A node's own messages leave in
- * the first dimension of their route and arrive in the last one. Nearly all use one ring, and one of its links carries the
- * messages of up to half of the ring. */
+/* A link of a ring carries, in each direction, the messages that travel 1, 2, ... n/2 nodes in that direction. A
+ * node's own messages leave in the first dimension of their route and arrive in the last one. Nearly all of them use
+ * the same ring, and one link of that ring carries the messages of up to half of its nodes. */
 static mixture mix_torus(const shape *s, const topology *t) {
   mixture x = {.ports = 2 * s->count};
   for (int i = 0; i < s->count; i++) {
@@ -185,8 +191,9 @@ static mixture mix_fat_tree(const shape *s, const topology *t) {
   return x;
 }
 
-/* Between two routers of a group goes what their nodes send each other, and what leaves, or enters, the group there. At either
- * end of the link between groups a message passes one more, unless its node's router has that link. */
+/* The link between two routers of a group carries the messages between their nodes, and those that leave or enter the
+ * group through one of them. At each end of a link between groups, a message passes one more link, unless its node is
+ * connected to the router with that link. */
 static mixture mix_dragonfly(const shape *s, const topology *t) {
   const double group = s->n[1] * s->n[2], others = s->n[0] - 1;
   mixture x = {.way = 5 - 2.0 / s->n[1],
@@ -204,7 +211,7 @@ static mixture mix_dragonfly(const shape *s, const topology *t) {
 }
 
 static const struct kind {
-  const char *name, *shape, *numbers; /* numbers: how many a shape may have */
+  const char *name, *shape, *numbers; /* numbers: the possible counts of numbers in a shape */
   void (*tell)(const shape *s, topology *t);
   mixture (*mix)(const shape *s, const topology *t);
 } kinds[] = {
@@ -215,14 +222,15 @@ static const struct kind {
 
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-/* The square of the expected maximum of n normal variables, in variances. log2 is within 0.1. */
+/* Returns the square of the expected maximum of n normal variables, in variances. The log2 used here is accurate
+ * within 0.1. */
 static double largest_of(double n) {
   double log = -1;
   for (; n >= 2; n /= 2) log++;
   return fmax(1.25 * (log + n) - 2, 0.3);
 }
 
-/* Messages on the busiest of these links beyond the mean. */
+/* Returns how many more messages than the mean the busiest of these links carries. */
 static double excess_of(double mean, double links, int nodes) {
   static const double ahead = 0.7;
   const double crossed = fmin(mean * links / nodes, 1);
@@ -244,7 +252,7 @@ static void tell_mixture(const struct kind *k, const shape *s, topology *t) {
 
 /* ---- reading ---- */
 
-/* "8x16x8", up to a comma or the end; false: it is none. */
+/* Parses "8x16x8", up to a comma or the end. Returns false if the text does not have this form. */
 static bool read_numbers(const char *text, shape *s) {
   for (s->count = 0; s->count < DIMS; text++) {
     char *end;
@@ -257,7 +265,7 @@ static bool read_numbers(const char *text, shape *s) {
   return false;
 }
 
-/* ",rate=100Gbit/s,latency=300ns"; NULL, or where it is wrong. */
+/* Parses ",rate=100Gbit/s,latency=300ns". Returns NULL, or a pointer to the first error. */
 static const char *read_figures(const char *text, shape *s) {
   while (*text == ',' || *text == ' ') {
     char name[WORD], value[WORD], *end;
@@ -307,10 +315,10 @@ static int round_nodes(const char *command, const struct machine *m, const char 
       ranks, m->name, parts, each, ranks / each * each + each);
 }
 
-/* As many groups, leaves or pods as the nodes need. */
+/* Sets as many groups, leaves or pods as the nodes need. */
 static int fit_machine(const char *command, const struct machine *m, int ranks, shape *s) {
   if (!ranks) return cli_fail(CLI_USAGE, command, "how many nodes has %s? -n N", m->name);
-  if (!m->most) { /* a dragonfly */
+  if (!m->most) { /* this is a dragonfly */
     const int each = m->node[0] * m->node[1], others = ranks / each - 1;
     const int between = others > 0 ? m->links / others : 1;
     *s =

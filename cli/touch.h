@@ -1,10 +1,10 @@
-/* touch.h - access to a vector as in a plain program: write all of it, read all of it.
+/* touch.h - accesses a vector like an ordinary program: writes all of it, reads all of it.
  *
- * Idea       A measurement subtracts the time of the same accesses without the call. These functions
- *            therefore access the vector as fast as a core can. Each begins at a cache line, so that
- *            the time does not depend on where the compiler places a loop.
- * Types      Whatever the vector's type, words of four bytes hold small floats: as halves and as
- *            doubles they are ordinary numbers.
+ * Idea       A measurement subtracts the time of the same accesses without the call. These
+ *            functions therefore access the vector as fast as a core can. Each function begins at a
+ *            cache line, so that the time does not depend on where the compiler places a loop.
+ * Types      The vector contains small floats, whatever its type. Interpreted as halves or as
+ *            doubles, they are ordinary numbers as well.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef CLI_TOUCH_H
 #define CLI_TOUCH_H
@@ -15,7 +15,7 @@ typedef float __attribute__((may_alias)) touch_word;
 typedef float __attribute__((vector_size(16), aligned(4), may_alias)) touch_words;
 enum { TOUCH_WORDS = sizeof(touch_words) / sizeof(touch_word), TOUCH_STEP = 4 * TOUCH_WORDS };
 
-/* i: a number that differs from call to call. */
+/* i is a number that differs from call to call. */
 __attribute__((noinline, aligned(64), unused)) static void touch_write(void *vector, size_t bytes,
                                                                        long i) {
   const touch_word value = (touch_word)(i & 0xffff);
@@ -37,7 +37,7 @@ __attribute__((noinline, aligned(64), unused)) static void touch_read(const void
     a += at[0], b += at[1], c += at[2], d += at[3];
   for (const touch_word *x = (const touch_word *)at; n; n--) rest += *x++;
   a += b + c + d;
-  __asm__ volatile("" ::"m"(a), "m"(rest)); /* keep the loops: their results count as used */
+  __asm__ volatile("" ::"m"(a), "m"(rest)); /* keeps the loops: their results count as used */
 }
 
 #endif

@@ -1,4 +1,5 @@
-/* trace_data.h - inside `tutti trace`: the contents of trace files, and the results.
+/* trace_data.h - shared by the files of `tutti trace`: the contents of trace files, and the
+ * results.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TRACE_DATA_H
 #define TRACE_DATA_H
@@ -10,7 +11,7 @@
 #include "kept.h"
 #include "tutti_plan.h"
 
-/* Kinds of events, by category. TRACE_WAIT and later kinds are steps, inside the others. */
+/* Kinds of events, by category. TRACE_WAIT and all later kinds are steps, which are inside the other events. */
 typedef enum trace_kind {
   TRACE_CALL,
   TRACE_START,
@@ -32,31 +33,31 @@ typedef enum trace_kind {
 extern const char *const trace_kind_names[TRACE_KINDS];
 
 typedef struct trace_event {
-  int64_t begin, end; /* ns */
+  int64_t begin, end; /* in ns */
   uint64_t bytes;
   uint32_t seq, step, what; /* what: index into the calls */
   int32_t peer, lane;
   uint8_t kind;
 } trace_event;
 
-/* Is it a step of a device's? */
+/* Returns true if the event is a step of a device. */
 static inline bool trace_of_device(const trace_event *e) {
   return e->kind >= TRACE_KERNEL;
 }
 
-typedef struct trace_lane { /* of a rank in a communicator; its program's marks have another */
+typedef struct trace_lane { /* a rank in a communicator; a program's marks have a separate lane */
   int pid, tid, rank, ranks;
   uint64_t comm, dropped;
   double error_us;
   uint32_t next; /* in the same hash chain */
 } trace_lane;
 
-typedef struct trace_call { /* a kind of call; a mark: its name is the plan, coll is "" */
-  const char *plan;         /* among the trace's names */
+typedef struct trace_call { /* a kind of call; or a mark with the name `plan` and coll "" */
+  const char *plan;         /* points into the names of the trace */
   char coll[24], type[24], op[16];
   uint64_t count, bytes;
   uint32_t slices;
-  uint32_t next; /* in the same hash chain; the members before it distinguish calls */
+  uint32_t next; /* in the same hash chain; the fields before it identify the call */
 } trace_call;
 
 typedef struct trace_data {
@@ -64,35 +65,35 @@ typedef struct trace_data {
   size_t nevents, events_room;
   trace_lane *lanes;
   size_t nlanes, lanes_room;
-  trace_call *calls; /* the first is for unknown calls */
+  trace_call *calls; /* the first entry is for unknown calls */
   size_t ncalls, calls_room;
   kept_name *names;
   uint32_t *chains; /* of lanes, then of calls, by hash: 1 + the index of the first one, or 0 */
 } trace_data;
 
-/* trace_read.c: add the contents of a file. 0, or an exit status after a message with line and
+/* trace_read.c: adds the contents of a file to *d. Returns 0, or an exit status after an error message with line and
  * column. */
 int trace_read(const char *path, trace_data *d);
 void trace_free(trace_data *d);
 
-/* Saturating sum of times: files may contain any numbers. */
+/* Adds times with saturation, because files may contain any numbers. */
 static inline void trace_add(int64_t *sum, int64_t ns) {
   if (__builtin_add_overflow(*sum, ns, sum)) *sum = ns < 0 ? INT64_MIN : INT64_MAX;
 }
 
 /* ---- trace_sum.c ---- */
 
-/* Of a rank of the job, ns; they add up to its span. */
+/* Times of a rank of the job, in ns. They add up to its span. */
 typedef struct trace_rank {
   int pid;
   int64_t reduce, copy, wait, inside, mark, outside, span;
-  int64_t flight, flight_wait; /* something in flight; waiting during that */
-  uint64_t last, calls;        /* times it came last; all its calls with other ranks */
-  int64_t behind, worst;       /* its lateness: sum, most */
+  int64_t flight, flight_wait; /* time with operations in flight, and the waiting part of it */
+  uint64_t last, calls;        /* last: how often it arrived last; calls: with other ranks */
+  int64_t behind, worst;       /* how late it was when it arrived last: the sum and the maximum */
   uint64_t dropped;
 } trace_rank;
 
-/* A collective as one rank saw it. */
+/* A collective as seen by one rank. */
 typedef struct trace_part {
   uint64_t comm;
   uint32_t seq, what;
@@ -105,11 +106,11 @@ typedef struct trace_op {
   size_t from;
   int n;
   uint32_t what;
-  int64_t longest, after; /* longest: of a rank, ns; after: from the last arrival to the last end */
+  int64_t longest, after; /* longest: of a rank, in ns; after: from last arrival to last end */
 } trace_op;
 
-typedef struct trace_sort { /* all ops of a kind of call */
-  size_t from, n;           /* in ops, by `longest` */
+typedef struct trace_sort { /* all operations of one kind of call */
+  size_t from, n;           /* the range in ops, sorted by `longest` */
   uint32_t what;
   int64_t total, median_after;
 } trace_sort;
@@ -120,28 +121,28 @@ typedef struct trace_sums {
   trace_part *parts;
   size_t nparts;
   trace_op *ops;
-  size_t nops, torn; /* torn: operations that some rank did not record */
-  trace_sort *sorts; /* by total time, longest first */
+  size_t nops, torn; /* torn: operations that are missing on some rank */
+  trace_sort *sorts; /* sorted by total time, longest first */
   size_t nsorts;
-  const trace_event **steps; /* by lane, operation, begin */
+  const trace_event **steps; /* sorted by lane, operation and begin */
   size_t nsteps;
 } trace_sums;
 
-bool trace_sum(const trace_data *d, trace_sums *s); /* false: out of memory */
+bool trace_sum(const trace_data *d, trace_sums *s); /* returns false if out of memory */
 void trace_sums_free(trace_sums *s);
 
 /* ---- trace_path.c ---- */
 
-typedef struct trace_hop { /* on a critical path, last first */
-  int rank, peer;          /* of the communicator */
-  uint8_t kind;            /* TRACE_CALL: the rank came */
+typedef struct trace_hop { /* a step on a critical path; the last step comes first */
+  int rank, peer;          /* in the communicator */
+  uint8_t kind;            /* TRACE_CALL means that the rank entered the call */
   int64_t begin, end;
-  int64_t gap; /* ns until the next hop began, or noticed this one */
+  int64_t gap; /* in ns, until the next hop began or observed the end of this one */
   uint64_t bytes;
   uint32_t step;
 } trace_hop;
 enum { TRACE_HOPS = 256 };
-/* The chain of steps that ended last; returns the number of hops. */
+/* Finds the chain of steps that ended last. Returns the number of hops. */
 int trace_path(const trace_data *d, const trace_sums *s, const trace_op *op,
                trace_hop hops[TRACE_HOPS]);
 
@@ -152,29 +153,29 @@ void trace_show_json(const trace_data *d, const trace_sums *s);
 
 /* ---- trace_first.c ---- */
 
-/* The waits for each rank of the job, and last (rank -1) for ranks that left no events; *n of them. NULL: out of
- * memory. Free it. */
+/* Returns an array of *n entries: the waits for each rank of the job, and finally (rank -1) the waits for ranks
+ * without events. Returns NULL if out of memory. The caller frees the array. */
 typedef struct trace_wait {
   int rank;
   int64_t ns;
   uint64_t times;
 } trace_wait;
 trace_wait *trace_waits(const trace_data *d, const trace_sums *s, size_t *n);
-/* The table of phases. */
+/* Prints the table of phases. */
 void trace_show_first(const trace_data *d, const trace_sums *s, bool all);
 
 /* ---- trace_draw.c ---- */
 
-/* Draw `length` ms from `from` as lines of letters; length 0: around the median of the calls that
- * took longest. 0, or an exit status after a complaint. */
+/* Draws `length` ms, beginning at `from`, as lines of letters. If `length` is 0, draws the median call of the kind
+ * that took the most time. Returns 0, or an exit status after an error message. */
 int trace_draw(const trace_data *d, const trace_sums *s, double from_ms, double length_ms);
-/* What it draws, in ns: at least 100. */
+/* Computes the period to draw, in ns. It is at least 100 ns long. */
 void trace_window(const trace_sums *s, double from_ms, double length_ms, int64_t *from,
                   int64_t *to);
 
 /* ---- trace_svg.c ---- */
 
-/* The same as a picture in the file `path`, which ends in .svg. */
+/* As above, as a picture in the file `path`, whose name ends in .svg. */
 int trace_svg(const trace_data *d, const trace_sums *s, double from_ms, double length_ms,
               const char *path);
 

@@ -1,9 +1,9 @@
-/* trace_draw.c - a piece of a trace as lines of letters, on the terminal.
+/* trace_draw.c - draws a section of a trace on the terminal, as lines of letters.
  *
- * Idea       a column is a span of time; its letter shows what the rank did for most of it. Each
- *            rank has a line for the program's marks, one for its work in tutti, and one that
- *            counts the operations in flight. Where the first and the last line are both filled,
- *            computation and communication overlap.
+ * Idea       each column is a period of time. Its letter shows what the rank did for most of the
+ *            period. Each rank has a line for the program's marks, one for its work in tutti, and
+ *            one that counts the operations in flight. If the first and the last line are both
+ *            filled, computation and communication overlap.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 enum { COLUMNS = 100, MOST_RANKS = 16, LETTERS = 128 };
 
 typedef struct line {
-  int64_t time[COLUMNS][LETTERS]; /* ns, by letter */
+  int64_t time[COLUMNS][LETTERS]; /* in ns, for each letter */
 } line;
 
 typedef struct picture {
@@ -28,7 +28,7 @@ static int64_t edge(const picture *p, int column) {
   return p->from + (p->to - p->from) / COLUMNS * column;
 }
 
-/* -1: before the picture; COLUMNS: behind it. */
+/* Returns the column of a time, -1 before the picture, or COLUMNS after it. */
 static int column_of(const picture *p, int64_t time) {
   if (time < p->from) return -1;
   const int64_t column = (time - p->from) / ((p->to - p->from) / COLUMNS);
@@ -70,7 +70,8 @@ static void add(picture *p, const trace_event *e) {
   }
 }
 
-/* The letter that fills most of a column; ' ' if the column is mostly empty. A '-' may contain others. */
+/* Returns the letter that fills most of a column, or ' ' if the column is mostly empty. The time of '-' may include
+ * that of other letters. */
 static char most_of(const picture *p, const line *l, int column) {
   int64_t free = edge(p, column + 1) - edge(p, column), inside = l->time[column]['-'];
   int best = ' ';
@@ -100,7 +101,7 @@ static void show_flights(const picture *p) {
   printf("  %-16s|%s|\n", "  in flight", text);
 }
 
-/* Around the median call of the kind that took most time. */
+/* Chooses a period around the median call of the kind that took the most time. */
 static void choose(const trace_sums *s, int64_t *from, int64_t *to) {
   const trace_op *op = &s->ops[s->sorts[0].from + s->sorts[0].n / 2];
   *from = s->parts[op->from].begin;

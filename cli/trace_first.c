@@ -1,19 +1,20 @@
-/* trace_first.c - the first table of `tutti trace`, as `perf report` prints it: the share of each phase in the time of all
- * ranks, and for which rank they waited, the largest first.
+/* trace_first.c - the first table of `tutti trace`, in the style of `perf report`: the share of
+ * each phase in the time of all ranks, and the ranks that they waited for, sorted by share.
  *
- * Idea      The phases are those of trace_sum.c, which add up to the whole. The time of waiting is divided among
- *           the ranks that were waited for, in proportion to the durations of the waits for each.
+ * Idea      The phases are those of trace_sum.c, and add up to the total time. The time of waiting
+ *           is divided among the ranks that were waited for, in proportion to the durations of the
+ *           waits for each.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "trace_data.h"
 
-enum { NOBODY = -1, OTHERS = -2, SHOWN = 4 /* ranks, without --all */ };
+enum { NOBODY = -1, OTHERS = -2, SHOWN = 4 /* ranks shown without --all */ };
 
 typedef struct phase {
   const char *name;
-  int rank; /* that was waited for; NOBODY: a phase of another kind, or no rank is known */
+  int rank; /* the rank that was waited for; NOBODY for another phase, or if the rank is unknown */
   int64_t ns;
 } phase;
 
@@ -23,7 +24,7 @@ static int longest_first(const void *a, const void *b) {
   return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-/* Lanes in the order of communicator and rank, to find a lane by these. */
+/* Sorts lanes by communicator and rank, so that a lane can be found by these. */
 static int by_place(const void *a, const void *b) {
   const trace_lane *x = *(const trace_lane *const *)a, *y = *(const trace_lane *const *)b;
   if (x->comm != y->comm) return x->comm < y->comm ? -1 : 1;
@@ -36,7 +37,7 @@ static int by_rank(const void *a, const void *b) {
   return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-/* The waits for `peer` of the communicator of this lane; the last ones if that rank has left no events. */
+/* Returns the waits for rank `peer` of this lane's communicator; the last entry if that rank has left no events. */
 static trace_wait *waits_for(const trace_lane **lanes, size_t nlanes, trace_wait *waits,
                              size_t nranks, const trace_lane *lane, int peer) {
   trace_lane key = *lane;
@@ -69,7 +70,7 @@ trace_wait *trace_waits(const trace_data *d, const trace_sums *s, size_t *n) {
   return waits;
 }
 
-/* A phase for each rank that was waited for; the time of those that are not shown is added up. */
+/* Adds a phase for each rank that was waited for. The times of ranks that are not shown are added up. */
 static size_t put_waits(const trace_data *d, const trace_sums *s, int64_t whole, size_t most,
                         phase *to) {
   size_t n, k = 0;

@@ -1,8 +1,8 @@
 /* trace_path.c - the critical path of a collective.
  *
- * Idea       go backwards from the rank that ended last, step by step. At a wait, continue with the
- *            peer that was waited for, at its last step before that time. The path begins where a
- *            rank has no earlier step: at its call.
+ * Idea       go backwards step by step, from the rank that ended last. At a wait, continue with the
+ *            peer that was waited for, at its last step before that time. The path begins with the
+ *            call of a rank that has no earlier step.
  * Invariant  every hop begins before the one that it leads to, so the walk ends.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "trace_data.h"
@@ -15,9 +15,9 @@ static const trace_part *part_of(const trace_data *d, const trace_sums *s, const
   return NULL;
 }
 
-/* The last step of a part that began before `time`; NULL: none. */
+/* Returns the last step of a part that began before `time`, or NULL. */
 static const trace_event *before(const trace_sums *s, const trace_part *p, int64_t time) {
-  size_t lo = 0, hi = s->nsteps; /* the first that is not before */
+  size_t lo = 0, hi = s->nsteps; /* the first step that did not begin before */
   while (lo < hi) {
     const size_t mid = lo + (hi - lo) / 2;
     const trace_event *e = s->steps[mid];
@@ -54,7 +54,7 @@ int trace_path(const trace_data *d, const trace_sums *s, const trace_op *op,
       time = e->begin;
       continue;
     }
-    if (peer && peer != at) { /* the peer's last work before that; its own waits do not count */
+    if (peer && peer != at) { /* the peer's last work before that; its waits do not count */
       at = peer;
       time = end;
       const trace_event *last = before(s, at, time);

@@ -1,10 +1,10 @@
 /* trace_read.c - reads the traces that tutti writes.
  *
- * Idea       a strict reader of the JSON that tutti itself writes: an array of objects that contain
- *            strings, numbers and one object `args`, without escapes. Anything else is refused with
- *            its line and column. The reader is not recursive and keeps no lines; the memory per
- *            event and the number of events are bounded. Lanes and kinds of calls are found by hash,
- *            because there may be many.
+ * Idea       a strict reader of the JSON that tutti writes: an array of objects that contain
+ *            strings, numbers and one object `args`, without escapes. Anything else is rejected,
+ *            with its line and column. The reader is not recursive and stores no lines. The memory
+ *            per event and the number of events are bounded. Lanes and kinds of calls are found
+ *            through a hash table, because there may be many of them.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <math.h>
@@ -23,20 +23,20 @@ const char *const trace_kind_names[TRACE_KINDS] = {
 
 typedef struct field {
   char key[KEY], text[TEXT];
-  double number; /* NAN: it is a text */
+  double number; /* NAN if the value is a string */
 } field;
 
 typedef struct reader {
   const char *path;
   FILE *file;
   trace_data *d;
-  int next; /* character, or EOF */
+  int next; /* next character, or EOF */
   long line, column;
-  int status; /* not 0: an error was reported */
+  int status; /* nonzero after an error message */
   field fields[FIELDS];
   int nfields;
-  size_t lane; /* of the event */
-  bool open;   /* the last event has begun and not ended */
+  size_t lane; /* lane of the event */
+  bool open;   /* the last event has begun but not ended */
 } reader;
 
 static bool refuse(reader *r, const char *why) {
@@ -133,7 +133,7 @@ static const char *text(const reader *r, const char *key) {
   return f && isnan(f->number) ? f->text : "";
 }
 
-/* A number in [lo, hi]; `otherwise` if it is missing; NAN after an error message. */
+/* Returns a number in [lo, hi], `otherwise` if it is missing, or NAN after an error message. */
 static double value(reader *r, const char *key, double lo, double hi, double otherwise) {
   const field *f = find(r, key);
   char why[80];
@@ -155,7 +155,7 @@ static bool grow(reader *r, void **array, size_t n, size_t *capacity, size_t siz
   return true;
 }
 
-/* The head of the hash chain for these bytes. */
+/* Returns the head of the hash chain for these bytes. */
 static uint32_t *chain(trace_data *d, bool of_calls, const void *bytes, size_t n) {
   uint32_t hash = 2166136261u;
   for (const unsigned char *b = bytes; n--; b++) hash = (hash ^ *b) * 16777619u;
@@ -233,7 +233,7 @@ static bool find_call(reader *r, uint32_t *what) {
   return true;
 }
 
-/* The end of a flight belongs to its begin, which came just before. */
+/* Handles the end of a flight. Its begin is the previous event. */
 static bool end_flight(reader *r, double ts) {
   trace_data *d = r->d;
   trace_event *e = d->nevents ? &d->events[d->nevents - 1] : NULL;

@@ -1,4 +1,4 @@
-/* trace_show.c - the output of `tutti trace`, for people and as JSON.
+/* trace_show.c - prints the output of `tutti trace`, as text or as JSON.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <inttypes.h>
 #include <stdint.h>
@@ -8,8 +8,8 @@
 #include "cli.h"
 #include "trace_data.h"
 
-/* Limits without --all: ranks, kinds of calls, kinds whose critical paths are shown, and a path's
- * first and last hops. */
+/* Limits without --all: the number of ranks, of kinds of calls, of kinds whose critical paths are shown, and of hops
+ * at either end of a path. */
 typedef struct most {
   size_t ranks, kinds, paths;
   int hops;
@@ -42,7 +42,7 @@ static void call_text(char text[160], const trace_call *c) {
              size_text(size, c->bytes));
 }
 
-/* ---- for people ---- */
+/* ---- as text ---- */
 
 static trace_rank all_ranks(const trace_sums *s) {
   trace_rank all = {.pid = -1};

@@ -1,4 +1,5 @@
-/* trace_sum.c - where the time of a trace went, which ranks were late, how long calls took.
+/* trace_sum.c - sums up a trace: how each rank spent its time, which ranks were late, and how long
+ * calls took.
  *
  * Idea       one sweep over each rank's time line. At every moment the rank is in the first of
  *            these states that applies: arithmetic, copying, waiting, elsewhere in tutti, a mark of
@@ -126,7 +127,7 @@ static int by_time(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* The last rank to come, and its delay behind the median. `room`: memory for n times. */
+/* Finds the rank that arrived last, and its delay relative to the median. `room` has memory for n times. */
 static void find_late(const trace_data *d, trace_sums *s, const trace_part *p, int n,
                       int64_t *room) {
   int last = 0, others = 0;

@@ -1,10 +1,10 @@
-/* trace_svg.c - a piece of a trace as a picture: a row per rank, time to the right.
+/* trace_svg.c - draws a section of a trace as a picture, with one row per rank.
  *
  * Idea       a row shows the rank's steps, in a colour for each kind of step. The program's own marks
  *            are above the steps. A bar below them has a height proportional to the number of
  *            operations in flight.
- * Invariant  an event that is narrower than a third of a pixel is drawn that wide. It is not drawn
- *            if the event before it in its row already reaches its end, so that the file stays small.
+ * Invariant  an event narrower than a third of a pixel is drawn with that width. It is not drawn if
+ *            the previous event in its row already covers its end, so that the file stays small.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,15 +18,15 @@ enum {
   LEFT = 72,
   RIGHT = 20,
   TOP = 60,
-  MARKS = 16, /* heights */
+  MARKS = 16, /* heights, in pixels */
   STEPS = 22,
   FLIGHTS = 10,
   BETWEEN = 10,
-  DEEPEST = 5, /* operations in flight that are told apart */
+  DEEPEST = 5, /* the bar of operations in flight does not grow beyond this number */
   MOST_RANKS = 64
 };
 
-/* The class of a step, and its name in the legend. */
+/* The class of a kind of step, and its name in the legend. */
 static const struct {
   const char *class, *name;
 } looks[TRACE_KINDS] = {
@@ -62,7 +62,7 @@ static void write_xml(FILE *f, const char *text) {
     }
 }
 
-/* A bar with a tooltip. *end: where the last one ended. */
+/* Draws a bar with a tooltip. *end is where the previous bar ended. */
 static void draw_bar(const canvas *c, const char *class, const trace_event *e, double y,
                      double high, double *end) {
   static const double least = 1. / 3;
@@ -102,7 +102,7 @@ static void draw_marks(const canvas *c, int pid, double y) {
   }
 }
 
-/* Calls first, the steps inside them over them. */
+/* Draws the calls first, then the steps on top of them. */
 static void draw_steps(const canvas *c, int pid, double y) {
   for (int steps = 0; steps < 2; steps++) {
     double end[TRACE_KINDS] = {0};
@@ -116,7 +116,7 @@ static void draw_steps(const canvas *c, int pid, double y) {
   }
 }
 
-typedef struct turn { /* an operation begins or ends */
+typedef struct turn { /* the begin or end of an operation */
   int64_t at;
   int by;
 } turn;
@@ -126,7 +126,7 @@ static int by_time(const void *a, const void *b) {
   return x->at != y->at ? (x->at > y->at) - (x->at < y->at) : x->by - y->by;
 }
 
-/* False: out of memory. */
+/* Returns false if out of memory. */
 static bool draw_flights(const canvas *c, int pid, double y) {
   turn *turns = malloc((2 * c->d->nevents + 1) * sizeof *turns);
   size_t n = 0;
@@ -153,7 +153,7 @@ static bool draw_flights(const canvas *c, int pid, double y) {
   return true;
 }
 
-/* A round step of about an eighth of the window, in us. */
+/* Returns a round number of us, about an eighth of the window. */
 static double tick_of(const canvas *c) {
   const double wanted = (double)(c->to - c->from) / 8e3;
   double tick = 0.001;

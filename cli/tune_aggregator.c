@@ -1,8 +1,10 @@
-/* tune_aggregator.c - the figures of an aggregator, where the ranks have one (TUTTI_AGGREGATOR).
+/* tune_aggregator.c - the model parameters of an aggregator, if the ranks use one
+ * (TUTTI_AGGREGATOR).
  *
- * Idea       Long sums that it makes take, per byte and host, what its link takes, or the hosts' links if those
- *            are narrower: either way that is what counts in a price. What a short one takes beyond a
- *            message there and one back is the aggregator's own time.
+ * Idea       The time of a long sum, per byte and host, is that of the aggregator's link, or of the
+ *            hosts' links if those are slower. An estimate needs whichever is slower. The time of a
+ *            short sum, minus a message to the aggregator and one back, is the processing time of
+ *            the aggregator.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +15,7 @@
 
 enum { REPEATS = 9, FEW = 1 << 18, MANY = 1 << 20 };
 
-/* The median time of a sum of n floats, s; of the slowest rank. */
+/* Measures the median time of a sum of n floats on the slowest rank, in s. */
 static tutti_status time_of(tutti_comm *comm, float *x, size_t n, int calls, double *seconds) {
   double each[REPEATS];
   tutti_status status = TUTTI_OK;
@@ -31,14 +33,14 @@ static tutti_status time_of(tutti_comm *comm, float *x, size_t n, int calls, dou
   return status;
 }
 
-/* Does the aggregator sum these ranks' vectors? */
+/* Returns true if the aggregator sums these ranks' vectors. */
 static bool has_one(tutti_comm *comm) {
   char plan[CLI_PLAN];
   return !tutti_comm_plan(comm, TUTTI_ALLREDUCE, MANY, TUTTI_FLOAT, TUTTI_MAX, plan, sizeof plan) &&
          strncmp(plan, "aggregate(", 10) == 0;
 }
 
-/* The ranks that are on other hosts than each other: those of a host are near each other. */
+/* Returns the number of hosts. Ranks of the same host are not apart. */
 static int hosts_of(tutti_comm *comm) {
   int hosts = 0;
   for (int r = 0; r < tutti_comm_size(comm); r++) {
@@ -64,7 +66,7 @@ static tutti_status measure(tutti_comm *comm, float *x, tune_result *r) {
   return TUTTI_OK;
 }
 
-/* Only the first rank may have the variable. */
+/* Sets *named on all ranks, because possibly only the first rank has the variable. */
 static tutti_status is_named(tutti_comm *comm, int32_t *named) {
   *named = tutti_setting("TUTTI_AGGREGATOR") != NULL;
   return tutti_allreduce(comm, named, named, 1, TUTTI_INT32, TUTTI_MAX);

@@ -6,9 +6,9 @@
  *           fastest message.
  * Others    tune_network measures all hosts simultaneously, so a slow host makes its results worse. If hosts differ, these
  *           are set to the values of the median host.
- * Written   are the parameters of hosts that differ from the median: by more than a fifth in bytes, or by twice the time in
- *           messages, because a busy core slows messages down, too. At least three hosts are needed: with two, no
- *           measurement tells which one is slow.
+ * Written   A host's parameters are written if they differ from the median: the time per byte by more than a fifth,
+ *           or the time of a message by a factor of two, because a busy core slows messages down as well. At least
+ *           three hosts are needed, because with two, no measurement can tell which one is slow.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 #define BYTES_DIFFER    0.2
 #define MESSAGES_DIFFER 1.0
 
-/* Of an even number the smaller one, because slow hosts are the exception. */
+/* For an even number of values, returns the smaller of the two medians, because slow hosts are the exception. */
 static double median_of(const double *values, int n) {
   double *sorted = malloc((size_t)n * sizeof *sorted), median = 0;
   if (!sorted) return 0;
@@ -48,7 +48,7 @@ void tune_links(const double *stream, const double *message, int hosts, int part
   }
 }
 
-/* How a host is called in the profile: by its name if no other host has it, else by its number. */
+/* Chooses what the profile calls a host: its name if no other host has the same name, otherwise its number. */
 static void call_host(const tune_host *names, int hosts, int h, char text[TUNE_HOST]) {
   bool usable = *names[h].name && strlen(names[h].name) < 40 &&
                 strspn(names[h].name, "0123456789-") < strlen(names[h].name);
@@ -60,19 +60,20 @@ static void call_host(const tune_host *names, int hosts, int h, char text[TUNE_H
     snprintf(text, TUNE_HOST, "%d", h);
 }
 
-/* The ratio to the median, or its inverse: at least 1. */
+/* Returns the ratio to the median, or its inverse: at least 1. */
 static double off(double value, double median) {
   if (value <= 0 || median <= 0) return 1;
   return value > median ? value / median : median / value;
 }
 
-/* share: of the median, or of `more` if that is more. */
+/* Returns true if the value differs from the median by more than `share` times the median, or times `more` if that is
+ * larger. */
 static bool far_off(double value, double median, double more, double share) {
   const double least = share * (median > more ? median : more);
   return value > 0 && (value > median + least || value < median - least);
 }
 
-/* The value of a figure, or NULL. */
+/* Returns the value of a parameter, or NULL. */
 static double *figure_of(tune_result *r, const char *level, const char *what) {
   char name[40];
   snprintf(name, sizeof name, "%s%s%s", level, *level ? "." : "", what);
@@ -81,12 +82,12 @@ static double *figure_of(tune_result *r, const char *level, const char *what) {
   return NULL;
 }
 
-typedef struct links { /* of all hosts, and in the median */
+typedef struct links { /* the links of all hosts, and of the median host */
   const double *beta, *seconds;
   const tune_host *names;
   int hosts;
   double bytes, message, delay;
-  double whole; /* s: of a message in a plan, where others come and go */
+  double whole; /* in s: time of a message in a plan, where other messages are in flight */
 } links;
 
 static bool slow_bytes(const links *l, int h) {
@@ -97,7 +98,7 @@ static bool slow_messages(const links *l, int h) {
   return far_off(l->seconds[h], l->message, l->whole, MESSAGES_DIFFER);
 }
 
-/* The host that differs most, of those that are not written yet; -1: none. */
+/* Returns the host that differs most among those not written yet, or -1. */
 static int next_one(const links *l, const bool *written) {
   int next = -1;
   double most = 0;
@@ -124,8 +125,8 @@ static void add_host(const links *l, int h, tune_result *r) {
             who, 1e-6 / l->beta[h], 1e6 * l->seconds[h], 1e-6 / l->bytes, 1e6 * l->message);
 }
 
-/* Sets the parameters of all hosts to those of the median host. At one of several levels only some hosts were measured, so
- * its delay may be right and is kept. */
+/* Sets the parameters of all hosts to those of the median host. If there are several levels, only
+ * some hosts were measured at each, so its delay may be right and is kept. */
 static void take_median(links *l, const char *level, tune_result *r) {
   double *beta = figure_of(r, level, "beta"), *delay = figure_of(r, level, "delay"), most = 0;
   bool bytes = false, messages = false;

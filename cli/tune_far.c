@@ -1,15 +1,15 @@
-/* tune_far.c - selects, of points measured at several distances of the cores, those of one
- * distance.
+/* tune_far.c - selects the points of one distance among points measured at several distances of the
+ * cores.
  *
- * Idea      the cores of a virtual machine move, and no figures are true both where they are near
- *           each other and where they are far. The distance that most launches have seen is taken;
- *           a launch that has not seen it keeps the distance that it has seen most.
+ * Idea      the hypervisor migrates virtual CPUs, and no parameters hold both for near and for far
+ *           cores. The distance that occurred in most launches is chosen. A launch in which it did
+ *           not occur keeps its most frequent distance.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "tune.h"
 
-enum { ENOUGH = 4 }; /* rounds of a launch; more rounds do not weigh more */
+enum { ENOUGH = 4 }; /* rounds of a launch that count; more rounds do not add weight */
 
-/* The distance of this launch's points that count for `far`; *rounds: their number of rounds. */
+/* Returns the distance of this launch's points that count for `far`, and sets *rounds to their number of rounds. */
 static double seen(const tune_points *all, int launch, double far, int *rounds) {
   double most = 0;
   *rounds = -1;
@@ -25,7 +25,7 @@ static double seen(const tune_points *all, int launch, double far, int *rounds) 
   return most;
 }
 
-/* Rounds at that distance, of all launches. */
+/* Returns the number of rounds at that distance, over all launches. */
 static int weight(const tune_points *all, int launches, double far) {
   int sum = 0, rounds;
   for (int l = 0; l < launches; l++)

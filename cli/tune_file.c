@@ -1,8 +1,9 @@
-/* tune_file.c - a profile: figures with their units, how, where and when they were measured.
+/* tune_file.c - writes a profile: model parameters with their units, and how, where and when they
+ * were measured.
  *
- * Invariant  a file is replaced whole or not at all. Figures of this machine in the old file that
- *            were not measured now (those of a network, say) stay, unless they are of another
- *            network than the one measured now.
+ * Invariant  a file is replaced completely or not at all. Parameters of this machine in the old
+ *            file that were not measured now (those of a network, for example) are kept, unless
+ *            they belong to a different network than the one measured now.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <limits.h>
@@ -35,7 +36,7 @@ void tune_note(tune_result *r, const char *format, ...) {
   va_end(args);
 }
 
-/* ---- where ---- */
+/* ---- the path ---- */
 
 bool tune_own_path(char *path, size_t size) {
   const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
@@ -45,7 +46,7 @@ bool tune_own_path(char *path, size_t size) {
   return (size_t)snprintf(path, size, "%s/.config/tutti/profile", home) < size;
 }
 
-/* Make the missing folders above it. */
+/* Creates the missing folders in the path. */
 static void make_folders(const char *path) {
   char folder[PATH_MAX];
   snprintf(folder, sizeof folder, "%s", path);
@@ -56,9 +57,9 @@ static void make_folders(const char *path) {
   }
 }
 
-/* ---- what ---- */
+/* ---- the contents ---- */
 
-/* "machine: 2 x ..." as the library prints it. */
+/* Returns the description of the machine, as the library prints it. */
 static const char *machine(void) {
   const char *line;
   for (int i = 0; (line = tutti_info(i)); i++)
@@ -92,7 +93,7 @@ static void write_new(FILE *f, const tune_result *r) {
   for (int i = 0; i < r->notes; i++) fprintf(f, "# %s\n", r->note[i]);
 }
 
-/* Reads the name from an assignment, "NAME = VALUE"; false: the line is not an assignment. */
+/* Reads the name from an assignment "NAME = VALUE". Returns false if the line is not an assignment. */
 static bool name_of(const char *line, char name[64]) {
   const char *at = line + strspn(line, " \t");
   const size_t n = strcspn(at, "= \t\r\n,#");
@@ -102,7 +103,7 @@ static bool name_of(const char *line, char name[64]) {
   return true;
 }
 
-/* Is it a figure of one of the hosts that were compared? By number it may be of any. */
+/* Returns true if it is a parameter of one of the compared hosts. A number may refer to any host. */
 static bool of_host(const tune_result *r, const char *name) {
   if (strncmp(name, "host.", 5) != 0 || !strchr(name + 5, '.')) return false;
   const char *host = name + 5;
@@ -123,7 +124,7 @@ static bool measured(const tune_result *r, const char *name) {
   return strcmp(name, "machine") == 0 || (*r->network && strcmp(name, "network") == 0);
 }
 
-/* Does the old file have that machine or network? */
+/* Returns true if the old file is for that machine or network. */
 static bool says(FILE *old, const char *what, const char *which) {
   char line[512], name[64];
   bool is = false;
@@ -154,7 +155,7 @@ static int cannot(const char *path, int why) {
   return cli_fail(CLI_FAILED, "tune", "cannot write '%s': %s", path, strerror(why));
 }
 
-/* The name of the new file, until it is complete. */
+/* Stores the name of the new file until it is complete. */
 static int part_of(const char *path, char part[PATH_MAX]) {
   if ((size_t)snprintf(part, PATH_MAX, "%s.%ld", path, (long)getpid()) < PATH_MAX) return 0;
   return cli_fail(CLI_USAGE, "tune", "that name is too long");

@@ -3,14 +3,14 @@
  * Idea      the cost model itself is fitted: each parameter in turn is increased or decreased, in
  *           smaller and smaller steps, as long as the estimates come closer to the measured times.
  * Distance  between an estimate and a time: the absolute logarithm of their ratio. The part beyond
- *           MOST_OFF is divided by BEYOND: effects outside the model must not distort the rest, but
- *           parameters far from their start must still be found. Plans that are slow at their size
- *           count less, because they never run. Later the loss of the choice, the time that the
- *           chosen plans lose to the best ones, has the same weight. It is left out at first because
- *           it jumps, and would keep the parameters from moving. A small penalty grows with the
- *           distance from the start.
+ *           MOST_OFF is divided by BEYOND, so that effects outside the model do not distort the
+ *           result, but parameters far from their start are still found. Plans that are slow at
+ *           their size count less, because they never run. Later the loss of the choice, which is
+ *           the time that the chosen plans lose to the best ones, has the same weight. It is
+ *           omitted at first because it is discontinuous and would keep the parameters from
+ *           changing. A small penalty grows with the distance from the start.
  * Cost      a few hundred evaluations of all estimates of a few communicators: about a second. If
- *           it takes longer, the fit stops at its time limit and reports that it did.
+ *           it takes longer, the fit stops at its time limit and reports this.
  * Source    coordinate descent; least absolute deviations.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -54,31 +54,31 @@ static const unknown crowded[] = {
 enum {
   OF_UNCROWDED = sizeof uncrowded / sizeof *uncrowded,
   OF_CROWDED = sizeof crowded / sizeof *crowded,
-  UNKNOWNS = OF_UNCROWDED, /* the larger of the two */
+  UNKNOWNS = OF_UNCROWDED, /* the larger of the two numbers */
   ROUNDS = 60,
   TEXT = 4096
 };
-#define MOST_OFF   1.2 /* of a logarithm: 3.3 times */
+#define MOST_OFF   1.2 /* of a logarithm: a factor of 3.3 */
 #define BEYOND     4
-#define PULL       0.004 /* for each factor of e that a figure is away from its start */
+#define PULL       0.004 /* penalty for each factor of e between a parameter and its start */
 #define FIRST_STEP 1.6   /* as a factor */
-#define BYTES_STEP 4     /* a factor, of sizes: they were measured in steps of four */
+#define BYTES_STEP 4     /* factor for sizes, which were measured in steps of four */
 #define LAST_STEP  1.02
 
 typedef struct fit {
   const unknown *what;
   int unknowns;
   double value[UNKNOWNS];
-  char fixed[TEXT];       /* figures that are known */
-  const tune_points *all; /* `mine` has those that count */
+  char fixed[TEXT];       /* the parameters that are known */
+  const tune_points *all; /* `mine` selects those that count */
   int *mine, n;
-  int *offer; /* of each point: the index of its plan in the list of prices */
+  int *offer; /* for each point, the index of its plan in the list of estimates */
   double *weight, *price;
   bool chooses; /* the loss of the choice counts */
-  bool late;    /* the time was over */
+  bool late;    /* the time limit was reached */
 } fit;
 
-/* ---- prices ---- */
+/* ---- estimates ---- */
 
 static tutti_prices *prices_of(const fit *f, const tune_point *p) {
   char net[2 * TEXT], value[24];
@@ -108,7 +108,7 @@ static bool alike(const tune_point *a, const tune_point *b) {
   return a->ranks == b->ranks && a->crowd == b->crowd;
 }
 
-/* Of all points; those of one communicator are contiguous. */
+/* Estimates the times of all points. The points of one communicator are contiguous. */
 static void price_all(fit *f) {
   tutti_prices *prices = NULL;
   tutti_offer o = {.size = sizeof o};
@@ -126,8 +126,8 @@ static void price_all(fit *f) {
   tutti_prices_free(prices);
 }
 
-/* The mean logarithm of the chosen plan's time over the best, over groups of points of one launch
- * at one size, which are contiguous. */
+/* Returns the mean logarithm of the chosen plan's time over the best time. The points of one launch at one size form
+ * a group, and are contiguous. */
 static double regret(const fit *f) {
   double sum = 0;
   int n = 0;
@@ -163,7 +163,7 @@ static double distance(fit *f) {
 
 /* ---- descent ---- */
 
-/* Move one figure a step up or down, if that is better; returns the new distance. */
+/* Changes one parameter by a step up or down, if that is better. Returns the new distance. */
 static double try_figure(fit *f, int i, double *step, double best) {
   const double before = f->value[i];
   for (int way = 0; way < 2; way++) {
@@ -190,7 +190,7 @@ static void descend(fit *f, double until) {
   }
 }
 
-/* ---- the whole ---- */
+/* ---- the complete fit ---- */
 
 static bool take_points(fit *f, const tune_points *points, bool crowd) {
   const size_t n = (size_t)points->n + 1;
@@ -209,13 +209,13 @@ static bool take_points(fit *f, const tune_points *points, bool crowd) {
           points->at[k].seconds < best)
         best = points->at[k].seconds;
     f->weight[f->n] = best / p->seconds;
-    f->offer[f->n] = -2; /* not looked for yet */
+    f->offer[f->n] = -2; /* not searched yet */
     f->mine[f->n++] = i;
   }
   return f->n > 0;
 }
 
-/* The spread of the rounds of a plan, over plans that had enough rounds. */
+/* Notes the spread of the rounds of a plan, over plans that had enough rounds. */
 static void note_noise(const fit *f, const char *whose, tune_result *r) {
   double spread = 0, rounds = 0;
   int wide = 0, few = 0;

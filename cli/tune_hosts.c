@@ -1,9 +1,10 @@
 /* tune_hosts.c - measures the link of each host.
  *
- * Idea      Each host receives a stream from the first, the second and the third host before it, while it sends to those
- *           after it. Neither waits for the other, so a slow reader does not delay what a host receives.
- *           Short messages go there and back between the same hosts, pair by pair.
- * Cost      some seconds, while slow hosts receive three megabytes a few times.
+ * Idea      Each host receives a stream from the first, second and third host before it, while it
+ *           sends to those after it. The two directions are independent, so a slow reader does not
+ *           delay what a host receives. Then the same pairs of hosts exchange short messages, one
+ *           pair after the other.
+ * Cost      a few seconds, in which slow hosts receive three megabytes several times.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <sched.h>
 #include <stdlib.h>
@@ -14,17 +15,17 @@
 #include "tutti_plan.h"
 
 enum { PIECE = 32768, WINDOW = 4, PIECES = 32, LEAST = 3, REPEATS = 7, TRIPS = 200 };
-#define ENOUGH 1.0 /* s for all repeats with one partner */
+#define ENOUGH 1.0 /* in s, for all repeats with one partner */
 
 /* ---- times ---- */
 
 typedef struct hosts { /* the first rank of each host */
   tutti_comm *comm;
   int at, of;
-  char *out, *in; /* WINDOW pieces */
+  char *out, *in; /* have WINDOW pieces */
 } hosts;
 
-/* One direction of a stream: its pieces in flight. */
+/* One direction of a stream, with its pieces in flight. */
 typedef struct way {
   tutti_request *piece[WINDOW];
   int begun, done;
@@ -48,8 +49,8 @@ static tutti_status move_on(const hosts *l, way *w, bool sends, int peer, bool *
   return status;
 }
 
-/* Receives from the k-th host before, and sends to the k-th after, neither of which waits for the other.
- * *seconds: until all is received. */
+/* Receives from the k-th host before this one and sends to the k-th host after it. The two directions do not wait for
+ * each other. *seconds is the time until everything is received. */
 static tutti_status receive_stream(const hosts *l, int k, double *seconds) {
   way in = {.begun = 0}, out = in;
   tutti_status status = tutti_barrier(l->comm);
@@ -65,7 +66,7 @@ static tutti_status receive_stream(const hosts *l, int k, double *seconds) {
   return status;
 }
 
-/* Some messages there and back between two hosts; 0: this host is in no pair. */
+/* Exchanges a few messages between two hosts. *seconds is 0 if this host is not in a pair. */
 static tutti_status trips(const hosts *l, int k, int phase, double *seconds) {
   const bool first = l->at / k % 2 == phase && l->at + k < l->of;
   const bool second = !first && l->at >= k && (l->at - k) / k % 2 == phase;
@@ -84,8 +85,8 @@ static tutti_status trips(const hosts *l, int k, int phase, double *seconds) {
   return status;
 }
 
-/* Repeats until a sum of times that is the same on all hosts is large enough. *seconds: the median of the
- * streams; the least of the messages, which is disturbed least. */
+/* Repeats until a sum of times, which is the same on all hosts, is large enough. *seconds is the median for streams.
+ * For messages it is the minimum, which is disturbed least. */
 static tutti_status repeat(const hosts *l, int k, int phase, double *seconds) {
   double each[REPEATS], took = 0, slowest = 0;
   tutti_status status = TUTTI_OK;
@@ -102,7 +103,7 @@ static tutti_status repeat(const hosts *l, int k, int phase, double *seconds) {
   return status;
 }
 
-/* Times with all partners: of this host, then of all. */
+/* Measures the times with all partners, first on this host, then gathers those of all hosts. */
 static tutti_status all_times(const hosts *l, int partners, double *stream, double *message) {
   const size_t n = (size_t)l->of * (size_t)partners;
   tutti_status status = TUTTI_OK;
@@ -128,7 +129,8 @@ static tutti_status all_names(const hosts *l, tune_host *names) {
                          TUTTI_MAX);
 }
 
-/* Each stream comes after a rest, so its first bytes are not those of the link. */
+/* Returns the factor that corrects a stream's time for burst credit: each stream follows a pause, so its first bytes
+ * are faster than the link. */
 static double without_burst(const tune_result *r, const char *level) {
   const double bytes = (double)PIECES * PIECE;
   char name[40];
@@ -162,7 +164,7 @@ static tutti_status compare_hosts(const hosts *l, const char *level, tune_result
   return status;
 }
 
-/* The name of the level whose domains are hosts; "" if there is one level only. */
+/* Returns the name of the level whose domains are hosts, or "" if there is only one level. */
 static const char *level_of_hosts(tutti_comm *comm) {
   const char *name, *level = "";
   int most = 0;

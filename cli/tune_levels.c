@@ -3,8 +3,8 @@
  * Idea      two cores in different domains of a level send a cache line back and forth. Then the
  *           cores of a domain read the data that cores of another domain have just written. Each
  *           core has a partner, and all read simultaneously, so that they share the link. Both
- *           results are compared with those of the nearest cores, for which the other parameters of
- *           shared memory hold.
+ *           results are compared with those of the nearest cores, which the other parameters of
+ *           shared memory describe.
  * Cost      less than a second for each level.
  * Limit     if all cores are in different domains of a level, the other parameters include it.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -20,7 +20,7 @@
 
 #include "tune.h"
 
-/* ---- which cores ---- */
+/* ---- selecting cores ---- */
 
 static int first_thread_of_level(const cpu_list *l, int level, int *other) {
   for (int i = 0; i < l->n; i++)
@@ -33,7 +33,7 @@ int tune_pairs(const cpu_list *l, int level, int pair[][2], int most) {
   int b, n = 0;
   const int a = first_thread_of_level(l, level, &b);
   if (a < 0) return 0;
-  if (level == CPUS_LEVELS) { /* within one domain: any two */
+  if (level == CPUS_LEVELS) { /* within one domain, any two cores */
     for (int i = a, open = -1; i < l->n && n < most; i++) {
       if (cpus_apart(l, a, i) < level) continue;
       if (open >= 0) pair[n][0] = l->cpu[open], pair[n++][1] = l->cpu[i];
@@ -41,7 +41,7 @@ int tune_pairs(const cpu_list *l, int level, int pair[][2], int most) {
     }
     return n;
   }
-  int i = a, k = b; /* the domains of a and b at this level, side by side */
+  int i = a, k = b; /* the domains of a and b at this level, in parallel */
   for (; n < most; n++, i++, k++) {
     while (i < l->n && cpus_apart(l, a, i) <= level) i++;
     while (k < l->n && cpus_apart(l, b, k) <= level) k++;
@@ -62,7 +62,7 @@ typedef struct yard { /* shared by all processes of a measurement */
   double took[TUNE_PAIRS][ROUNDS];
 } yard;
 
-/* All `n` processes wait for each other. */
+/* Waits until all `n` processes have called it. */
 static void meet(yard *y, unsigned n, unsigned *round) {
   ++*round;
   if (atomic_fetch_add(&y->arrived, 1) + 1 == n * *round) atomic_store(&y->round, *round);
@@ -78,7 +78,7 @@ static double read_all(const uint64_t *from) {
   return cli_now() - begin;
 }
 
-/* One end of the i-th pair: end 0 writes in each round, then end 1 reads. */
+/* Plays one end of the i-th pair. In each round, end 0 writes, then end 1 reads. */
 static void play(yard *y, char *memory, int i, int pairs, int end) {
   unsigned round = 0;
   uint64_t *mine = (uint64_t *)(void *)(memory + (size_t)i * BYTES);
@@ -91,10 +91,10 @@ static void play(yard *y, char *memory, int i, int pairs, int end) {
   _exit(0);
 }
 
-/* The time of the best round; a round takes as long as its last reader. */
+/* Returns the time of the best round. A round takes as long as its last reader. */
 static double best_round(const yard *y, int pairs) {
   double best = 0;
-  for (int k = 1; k < ROUNDS; k++) { /* pages are placed in the first */
+  for (int k = 1; k < ROUNDS; k++) { /* the first round places the pages */
     double last = 0;
     for (int i = 0; i < pairs; i++)
       if (y->took[i][k] > last) last = y->took[i][k];
@@ -115,11 +115,11 @@ static double seconds_per_byte(int pair[][2], int pairs) {
     if (child[made] < 0) break;
     if (child[made]) continue;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    alarm(LIMIT_S); /* if another one ends early */
+    alarm(LIMIT_S); /* in case another process ends early */
     cpus_keep_to(pair[made / 2][made % 2]);
     play(y, memory, made / 2, pairs, made % 2);
   }
-  for (int i = 0; made < 2 * pairs && i < made; i++) kill(child[i], SIGKILL); /* they would wait */
+  for (int i = 0; made < 2 * pairs && i < made; i++) kill(child[i], SIGKILL); /* they would hang */
   ok = ok && made == 2 * pairs;
   for (int i = 0; i < made; i++)
     ok = waitpid(child[i], &status, 0) == child[i] && status == 0 && ok;
@@ -135,7 +135,7 @@ static double seconds_of_line(int one, int other) {
 
 const tune_distance tune_measured = {seconds_of_line, seconds_per_byte};
 
-/* ---- figures ---- */
+/* ---- parameters ---- */
 
 static double known(const tune_result *r, const char *name) {
   for (int i = 0; i < r->figures; i++)
@@ -145,7 +145,7 @@ static double known(const tune_result *r, const char *name) {
 
 void tune_levels(const cpu_list *l, const tune_distance *measure, tune_result *r) {
   int pair[TUNE_PAIRS][2];
-  double line = 0, byte = 0; /* of the nearest level */
+  double line = 0, byte = 0; /* for the nearest level */
   const double wake = known(r, "shm.wake");
   for (int level = CPUS_LEVELS; level >= 0; level--) {
     const int n = tune_pairs(l, level, pair, TUNE_PAIRS);

@@ -2,16 +2,18 @@
  *
  * Idea      a schedule's step is a round of a ring: a rank sends a message to the next host while it
  *           receives one from the previous host. A message to every other host (one-shot) takes
- *           longer by the cost of each additional message. That is alpha, the cost at a port, or, if
- *           hosts share processors, `processor`, the cost at a core of either end (o of LogP). Rounds
- *           of two hosts, while the others sleep, show whether processors are shared. The rest of a
- *           round is delay (L): the route, and time slices of ranks that poll. A stream gives beta;
- *           if a shaped link carries more after a pause, it has burst credit: burst. If two
- *           simultaneous streams are as fast as one, there are more ports. If a stream slows down one
- *           in the other direction, the link is half-duplex: half.
- * Levels    one host of each domain, within one domain of the next level, measures for all.
- * Repeats   of a measurement end when their quartiles are close to each other, or after ENOUGH seconds.
- *           The sum of times that decides this is the same on all ranks. The median counts.
+ *           longer by the cost of each additional message. That cost is alpha, the cost at a port.
+ *           If hosts share processors, it is `processor`, the cost at a core of either end (o of
+ *           LogP). Rounds of two hosts, while the other hosts sleep, show whether processors are
+ *           shared. The remainder of a round is `delay` (L): the route, and the time slices of ranks
+ *           that poll. A stream yields beta. If a shaped link carries more after a pause, it has
+ *           burst credit (`burst`). If two simultaneous streams are as fast as one, there are more
+ *           ports. If a stream slows down one in the other direction, the link is half-duplex
+ *           (`half`).
+ * Levels    are measured by one host of each domain, within one domain of the next level.
+ * Repeats   A measurement is repeated until its quartiles are close to each other, or for ENOUGH
+ *           seconds. The sum of times that decides this is the same on all ranks. The result is the
+ *           median.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -22,21 +24,21 @@
 #include "tutti_plan.h"
 
 enum { PIECE = 32768, WINDOW = 4, PIECES = 32, PORTS = 4 };
-enum { LEAST = 7, REPEATS = 41, RESTS = 50000 /* us */ };
-#define BUDGET 0.05 /* s for each repeat */
-#define ENOUGH 1.5  /* s for all repeats of a measurement */
+enum { LEAST = 7, REPEATS = 41, RESTS = 50000 /* RESTS in us */ };
+#define BUDGET 0.05 /* in s, for each repeat */
+#define ENOUGH 1.5  /* in s, for all repeats of a measurement */
 #define NARROW 0.1  /* distance of the quartiles, relative to the median */
 
-typedef struct score { /* of the measurements of a level */
+typedef struct score { /* statistics of the measurements of a level */
   int games, wide;
-  double spread;     /* the sum */
-  double from, part; /* of the whole: at its first measurement, and of all its measurements */
+  double spread;     /* the sum of the spreads */
+  double from, part; /* share of the progress: when it began, and in total */
 } score;
 
-typedef struct line {     /* the ranks that measure */
-  tutti_comm *comm, *all; /* these, and all ranks */
+typedef struct line {     /* a row of hosts that measure */
+  tutti_comm *comm, *all; /* comm: the ranks that measure; all: all ranks */
   int at, of;
-  char *out, *in; /* WINDOW pieces */
+  char *out, *in; /* have WINDOW pieces */
   score *score;
 } line;
 
@@ -44,7 +46,8 @@ static int after(const line *l, int k) {
   return (l->at + k) % l->of;
 }
 
-/* Sends to the k-th host after this one and receives from the k-th before it; ways: 1 receive, 2 send, 3 both. */
+/* Sends to the k-th host after this one and receives from the k-th host before it. ways: 1 to receive, 2 to send, 3
+ * for both. */
 static tutti_status begin(const line *l, int k, int slot, size_t bytes, int ways,
                           tutti_request *r[2]) {
   tutti_status status = TUTTI_OK;
@@ -62,7 +65,7 @@ static tutti_status end(tutti_request *r[2]) {
   return !status && r[1] ? tutti_request_wait(&r[1]) : status;
 }
 
-/* Send PIECES pieces, in turn to `streams` hosts, with WINDOW in flight. */
+/* Sends PIECES pieces, alternately to `streams` hosts, with WINDOW of them in flight. */
 static tutti_status stream(const line *l, int hosts, int ways) {
   tutti_request *r[WINDOW][2];
   tutti_status status = TUTTI_OK;
@@ -74,12 +77,12 @@ static tutti_status stream(const line *l, int hosts, int ways) {
   return status;
 }
 
-/* The plans that run ROUNDS and EACH: for an int32 per host, and for one int32. */
+/* The plans for ROUNDS and EACH: ROUNDS reduce one int32 per host, EACH a single int32. */
 #define PLANS "one-shot:0-5;fold(ring):5-"
 
 typedef struct game {
   enum { STREAM, ROUNDS, EACH } kind;
-  int streams, ways; /* of a stream: number of target hosts; 1 receives, 2 sends */
+  int streams, ways; /* of a stream: the number of target hosts; 1 to receive, 2 to send */
 } game;
 
 static tutti_status once(const line *l, const game *g) {
@@ -88,7 +91,7 @@ static tutti_status once(const line *l, const game *g) {
   return tutti_allreduce(l->comm, l->in, l->in, n, TUTTI_INT32, TUTTI_MAX);
 }
 
-/* Seconds of a stream, a round, or a message to each. */
+/* Measures the seconds of a stream, of a round, or of a message to each host. */
 static tutti_status play(const line *l, const game *g, long n, double *seconds) {
   tutti_status status = tutti_barrier(l->comm);
   const double from = cli_now();
@@ -98,13 +101,13 @@ static tutti_status play(const line *l, const game *g, long n, double *seconds) 
   return status;
 }
 
-/* Measurements of a level; streams go to 1, 2, ... hosts, up to PORTS. */
+/* Returns the number of measurements of a level. Streams go to 1, 2, ... hosts, up to PORTS. */
 static int games_of(const line *l) {
   const int others = l->of - 1;
   return 5 + (others < PORTS ? others : PORTS);
 }
 
-/* The median of n times; *score accumulates their spread for the report. */
+/* Returns the median of n times, and adds their spread to *score for the report. */
 static double add_up(const line *l, double *each, int n) {
   score *s = l->score;
   const double spread = cli_spread(each, (size_t)n);
@@ -115,7 +118,7 @@ static double add_up(const line *l, double *each, int n) {
   return each[n / 2];
 }
 
-/* Median s; `rest`: of single calls, each after a rest. */
+/* Measures a median time in s. If `rest` is true, measures single calls, each after a pause. */
 static tutti_status median(const line *l, game g, bool rest, double *seconds) {
   double each[REPEATS], once = BUDGET / 5, took = 0;
   tutti_status status = TUTTI_OK;
@@ -137,9 +140,9 @@ static tutti_status median(const line *l, game g, bool rest, double *seconds) {
 /* ---- one level ---- */
 
 typedef struct found {
-  double alone, one, all;    /* s: a round of 2 hosts alone; of all hosts; a message to each */
-  double many, rested, way;  /* streams */
-  double streams[PORTS + 1]; /* index: number of simultaneous target hosts */
+  double alone, one, all;    /* in s: a round of 2 hosts, of all hosts; a message to each */
+  double many, rested, way;  /* times of streams */
+  double streams[PORTS + 1]; /* index: the number of simultaneous target hosts */
 } found;
 
 tutti_status tune_sleep(tutti_comm *comm) {
@@ -153,7 +156,7 @@ tutti_status tune_sleep(tutti_comm *comm) {
   return status;
 }
 
-/* Rounds of two hosts, while the others sleep. */
+/* Measures rounds of two hosts while the others sleep. */
 static tutti_status two_alone(const line *l, double *seconds) {
   line two = *l;
   tutti_status status = tutti_comm_split(l->comm, l->at < 2 ? 0 : -1, l->at, &two.comm);
@@ -173,7 +176,7 @@ static tutti_status measure(const line *l, found *f) {
   if (!status) status = median(l, (game){.streams = 1, .ways = 3}, true, &f->rested);
   for (int p = 2; p <= PORTS && p < l->of && !status; p++)
     status = median(l, (game){.streams = p, .ways = 3}, false, &f->streams[p]);
-  /* one way: even hosts send to odd ones */
+  /* one direction: even hosts send to odd ones */
   const game way = {.streams = 1, .ways = l->at % 2 ? 1 : l->at + 1 < l->of ? 2 : 0};
   if (!status) status = median(l, way, false, &f->way);
   return status;
@@ -185,7 +188,7 @@ static double above(double a, double b) {
 
 static void figures_of(const line *l, const found *f, const char *level, tune_result *r) {
   const double cores = (double)sysconf(_SC_NPROCESSORS_ONLN), bytes = (double)PIECES * PIECE;
-  const bool shared = f->one > 1.5 * f->alone; /* they share processors; hosts per processor: */
+  const bool shared = f->one > 1.5 * f->alone; /* processors are shared; crowd: hosts on each */
   const double crowd = l->of > cores ? l->of / cores : 1;
   const double another = l->of > 2 ? above(f->all, f->one) / (l->of - 2) : f->one;
   const double more = another < f->one ? another : f->one;
@@ -224,7 +227,7 @@ static void figures_of(const line *l, const found *f, const char *level, tune_re
 
 /* ---- all levels ---- */
 
-/* Does this rank represent its domain of the k-th level in the first domain of the next? */
+/* Returns true if this rank represents its domain of the k-th level within the first domain of the next level. */
 static bool plays(tutti_comm *comm, int k, const char **level) {
   const int rank = tutti_comm_rank(comm), ranks = tutti_comm_size(comm);
   const char *name;

@@ -1,8 +1,9 @@
-/* tune_parts.c - what one core does for a message: adds, copies, codes, reads another process, wakes.
+/* tune_parts.c - measures the work of one core for a message: adding, copying, compressing, reading
+ * from another process, and waking up.
  *
- * Idea      each measurement is repeated REPEATS times, or for ENOUGH seconds and LEAST times if
- *           that is sooner; the median counts. Vectors are as long as blocks of a collective that
- *           stay in the second level cache.
+ * Idea      each measurement is repeated REPEATS times, or ENOUGH seconds and at least LEAST times
+ *           if that is sooner. The result is the median. Vectors have the size of blocks of a
+ *           collective that fit into the second-level cache.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <signal.h>
@@ -28,7 +29,7 @@ typedef struct work {
   const char *code;
 } work;
 
-/* The median time of one run, s, in batches of about a fifth of a millisecond. */
+/* Returns the median time of one run in s, measured in batches of about a fifth of a millisecond. */
 static double seconds_of(void (*once)(const work *), const work *w) {
   double each[REPEATS];
   const double begin = cli_now();
@@ -45,7 +46,7 @@ static double seconds_of(void (*once)(const work *), const work *w) {
   return each[k / 2];
 }
 
-/* The mean time of a run, s, while others may take the core in turn. */
+/* Returns the mean time of a run in s, while other processes may use the same core. */
 static double seconds_in_turn(void (*once)(const work *), const work *w) {
   const double begin = cli_now();
   long n = 0;
@@ -62,7 +63,7 @@ static void copy(const work *w) {
   __asm__ volatile("" ::"r"(w->c) : "memory");
 }
 
-/* The same address in the peer, which is a fork. */
+/* The address is the same in the peer, which is a fork of this process. */
 static void read_peer(const work *w) {
   struct iovec local = {w->c, w->bytes}, remote = {w->a, w->bytes};
   if (process_vm_readv(w->peer, &local, 1, &remote, 1, 0) < 0) _exit(1);
@@ -90,7 +91,7 @@ static void arithmetic(tune_result *r, work *w) {
   }
 }
 
-/* ---- codes of messages between hosts ---- */
+/* ---- compression of messages between hosts ---- */
 
 static void code(const work *w) {
   tutti_code_local(w->code, w->a, w->c, w->bytes / sizeof(float), TUTTI_FLOAT, NULL);
@@ -104,7 +105,7 @@ static const struct {
     {"code.lossless", "lossless", "s/B: the same without loss"},
 };
 
-/* Numbers of a normal distribution, nearly: sums of four. */
+/* Fills in nearly normally distributed numbers: sums of four random numbers. */
 static void fill_normal(float *x, size_t n) {
   uint64_t seed = 1;
   for (size_t i = 0; i < n; i++) {
@@ -143,7 +144,7 @@ static void answer(int from, int to) {
   _exit(0);
 }
 
-/* A sandbox's refusal appears as a failed read, so this process tries it first. */
+/* A sandbox may refuse access, which appears as a failed read. A child process therefore tries it first. */
 static void peer(tune_result *r, work *w) {
   int there[2], back[2];
   if (pipe(there) || pipe(back)) return;

@@ -1,14 +1,15 @@
 /* tune_ranks.c - times plans on ranks that share memory, so that the model can be fitted to them.
  *
- * Idea      a few plans are chosen that together depend on every parameter: many and few messages,
- *           one reader and many, loops and steps. They are timed alternately (survey.h), at all sizes
- *           in turn, and this is repeated until the time limit. It ends earlier if most of the time
- *           has passed and the rounds of nearly all plans agree. (It does not end before that,
- *           because rounds within one second may agree and still differ from those of the next.)
+ * Idea      a few plans are chosen that together depend on every parameter: with many and few
+ *           messages, with one and many readers, with fast paths and steps. They are timed
+ *           alternately (survey.h), at one size after the other, and this is repeated until the
+ *           time limit. It ends earlier if most of the time has passed and the rounds of nearly all
+ *           plans agree. It does not end before that, because rounds within one second may agree
+ *           and still differ from those of the next.
  * Time      is checked after each size. Small and large sizes alternate, so that a slow machine,
- *           which runs out of time before all sizes, has measured some of both.
- * Cores     that move make one machine behave as several: rounds are collected for each distance
- *           (tune_far.c).
+ *           which does not have time for all sizes, has measured some of each.
+ * Cores     If the hypervisor migrates virtual CPUs, one machine behaves like several. Rounds are
+ *           therefore collected separately for each distance (tune_far.c).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <sched.h>
@@ -39,7 +40,7 @@ typedef struct place { /* the state of one size */
 } place;
 
 static bool wanted(const char *name, int nth) {
-  if (nth < 3) return true; /* the cheapest, as far as is known */
+  if (nth < 3) return true; /* the cheapest plans, according to the current estimates */
   for (size_t i = 0; i < sizeof families / sizeof *families; i++)
     if (strncmp(name, families[i], strlen(families[i])) == 0) return true;
   return false;
@@ -85,7 +86,8 @@ static tutti_status until(const bench_job *job, const bench_options *o, double e
   return status;
 }
 
-/* All distances that rounds had, without repeats; returns how many. If unknown: one distance, 0. */
+/* Collects the distinct distances of all rounds, and returns their number. If they are unknown, there is one
+ * distance, 0. */
 static int distances(const place *all, double far[SURVEY_ROUNDS * SIZES]) {
   int n = 0, apart = 0;
   for (int s = 0; s < SIZES; s++) {
@@ -128,7 +130,7 @@ static tutti_status measure(const bench_job *job, double end, double seconds, co
   o.budget = seconds < 2 ? seconds / 1000 : 0.002;
   if (!all) return TUTTI_ERR_MEMORY;
   tutti_status status = tutti_comm_prices(job->comm, o.coll, o.type, o.op, 0, &prices);
-  const size_t last = seconds < 1 ? 64 << 10 : SIZE_MAX; /* too little time for larger sizes */
+  const size_t last = seconds < 1 ? 64 << 10 : SIZE_MAX; /* larger sizes take too long */
   for (int s = 0; s < SIZES && !status && sizes[s] <= last; s++)
     status = prepare(job, &o, prices, sizes[s], &all[s]);
   tutti_prices_free(prices);
@@ -148,7 +150,7 @@ int tune_measure(double seconds, const char *file) {
   return status ? cli_fail(CLI_FAILED, "tune", "%s", tutti_error()) : 0;
 }
 
-/* ---- starting them ---- */
+/* ---- starting the ranks ---- */
 
 static void keep_to(int cores) {
   size_t bytes;
@@ -188,7 +190,7 @@ static int read_points(const char *file, int ranks, int cores, tune_points *poin
 int tune_launch(int ranks, int cores, double seconds, tune_points *points) {
   char file[48], n[16], t[32], limit[16];
   int status = 0;
-  const int fd = memfd_create("tutti-tune", MFD_CLOEXEC); /* it ends with this process */
+  const int fd = memfd_create("tutti-tune", MFD_CLOEXEC); /* ends with this process */
   if (fd < 0) return cli_fail(CLI_FAILED, "tune", "no file in memory: %s", strerror(errno));
   snprintf(file, sizeof file, "/proc/%d/fd/%d", (int)getpid(), fd);
   snprintf(n, sizeof n, "%d", ranks);
@@ -197,7 +199,7 @@ int tune_launch(int ranks, int cores, double seconds, tune_points *points) {
   const pid_t child = fork();
   if (child == 0) {
     keep_to(cores);
-    setenv("TUTTI_PROFILE", "none", 1); /* nothing else decides which plan runs */
+    setenv("TUTTI_PROFILE", "none", 1); /* so that no other profile affects which plan runs */
     static const char *const unset[] = {"TUTTI_ALGO",    "TUTTI_SLICES", "TUTTI_CONTRACT",
                                         "TUTTI_EXPLAIN", "TUTTI_TRACE",  "TUTTI_WISDOM",
                                         "TUTTI_MEASURE", "TUTTI_VERIFY", "TUTTI_TOPO"};

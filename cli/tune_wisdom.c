@@ -1,7 +1,8 @@
-/* tune_wisdom.c - `tutti tune --wisdom`: measures in advance which plans win, shows wisdom, merges files.
+/* tune_wisdom.c - `tutti tune --wisdom`: measures in advance which plans are the fastest, shows
+ * wisdom, and merges files.
  *
- * Idea       the library measures and converts wisdom to text and back (tutti_wisdom_import,
- *            _export). The command goes over a row of sizes, and handles files. As in `tutti
+ * Idea       the library measures, and converts wisdom to text and back (tutti_wisdom_import,
+ *            _export). The command iterates over a series of sizes, and handles files. As in `tutti
  *            bench`, every rank runs it, and only rank 0 prints.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
@@ -166,13 +167,13 @@ static int measure_all(const wanted *w, tutti_comm *comm) {
   return 0;
 }
 
-/* Warnings of the library. */
+/* Prints warnings of the library. */
 static void say(void *ctx, int level, const char *line) {
   (void)ctx;
   fprintf(stderr, "%s%s\n", level == 0 ? "tutti tune: " : "# ", line);
 }
 
-/* In a job. Read the file first: a file that cannot be read is not written to. */
+/* Runs in a job. It reads the file first, because a file that cannot be read must not be overwritten. */
 static int measure(const wanted *w, int rank) {
   tutti_comm *comm;
   int status = rank == 0 && w->file ? wisdom_file_read(w->file, true) : 0;
@@ -197,7 +198,7 @@ int tune_wisdom(int argc, char **argv) {
   wanted w;
   int status = parse(&w, in_job, argc, argv);
   if (status) return status;
-  unsetenv("TUTTI_WISDOM"); /* measurements go only where -o says */
+  unsetenv("TUTTI_WISDOM"); /* measurements are stored only in the file of -o */
   unsetenv("TUTTI_MEASURE");
   if (optind == argc && !in_job) return job_start("tune", w.row.ranks, argc, argv);
   if (optind == argc) return measure(&w, job_rank());

@@ -1,4 +1,4 @@
-/* wisdom_files.c - reads, replaces and shows files of wisdom.
+/* wisdom_files.c - reads, replaces and shows wisdom files.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "wisdom_files.h"
 
@@ -22,7 +22,7 @@ static int torn(const char *path, const char *text) {
                   path, line, column);
 }
 
-/* Do not wait at a pipe: its other end may never come. */
+/* Rejects pipes, because the other end of a pipe may never be opened. */
 static int read_text(const char *path, int fd, char *text, size_t *length) {
   struct stat is;
   if (fstat(fd, &is) == 0 && !S_ISREG(is.st_mode) && !S_ISDIR(is.st_mode))
@@ -54,13 +54,13 @@ int wisdom_file_write(const char *path) {
   return tutti_wisdom_save(path) ? cli_fail(CLI_FAILED, "tune", "%s", tutti_error()) : 0;
 }
 
-/* The machine, which follows the ranks in the text. */
+/* Returns the description of the machine, which follows the ranks in the text. */
 static const char *machine_of(const char *place) {
   const char *at = strrchr(place, ';');
   return at ? at : "";
 }
 
-/* "on 8f3c21aa: 7 processes share memory, ..." */
+/* Describes whether an entry such as "on 8f3c21aa: 7 processes share memory, ..." fits this machine. */
 static const char *fits(const char *place) {
   char here[400];
   const char *colon = strstr(place, ": ");

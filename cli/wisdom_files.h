@@ -4,12 +4,12 @@
 
 #include "cli.h"
 
-/* Import the file into the library. `may_lack`: the file may be missing. 0, or an exit status after
- * a complaint. */
+/* Imports the file into the library. The file may be missing if `may_lack` is true. Returns 0, or an exit status
+ * after an error message. */
 int wisdom_file_read(const char *path, bool may_lack);
-/* Replace the file by all wisdom of the library. */
+/* Replaces the file by all wisdom of the library. Returns 0, or an exit status after an error message. */
 int wisdom_file_write(const char *path);
-/* Print all wisdom of the library, and which entries fit here; `title`, if not NULL, before it. */
+/* Prints `title`, if it is not NULL, and all wisdom of the library, and shows which entries fit this machine. */
 int wisdom_show(const char *title);
 
 #endif

@@ -1,5 +1,6 @@
-/* api.c - one short example of every function of tutti.h, as the manual shows them (docs/reference/c-api.md).
- * Each example is a function; CHECK ends the program if a call fails or a result is wrong.
+/* api.c - a short example of every function of tutti.h. The manual contains them
+ * (docs/reference/c-api.md).
+ * Each example is a function. CHECK ends the program if a call fails or a result is wrong.
  * Try: make build/examples/api && tutti run -n 3 build/examples/api
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -46,7 +47,7 @@ static void to_stdout(void *ctx, int level, const char *line) {
   fprintf(ctx, "%s: %s\n", level ? "information" : "warning", line);
 }
 static void example_log(tutti_comm *comm) {
-  tutti_log_set(to_stdout, stdout); /* and back to what TUTTI_LOG says: */
+  tutti_log_set(to_stdout, stdout); /* to restore the setting of TUTTI_LOG: */
   tutti_log_set(NULL, NULL);
   (void)comm;
 }
@@ -95,7 +96,8 @@ static void example_reduce_scatter(tutti_comm *comm) {
   check(mine == P * tutti_comm_rank(comm), "this rank's element of the sum");
   CHECK(tutti_allgather(comm, &mine, all, 1, TUTTI_INT32));
   check(all[P - 1] == P * (P - 1), "the last rank's element");
-  CHECK(tutti_alltoall(comm, all, all, 1, TUTTI_INT32)); /* in place; all ranks had the same */
+  /* in place; all ranks had the same values */
+  CHECK(tutti_alltoall(comm, all, all, 1, TUTTI_INT32));
   check(all[0] == mine, "this rank's element of rank 0's vector");
   free(all);
 }
@@ -129,7 +131,7 @@ static void example_rooted(tutti_comm *comm) {
                      root)); /* only the root gets the sum */
   CHECK(tutti_gather(comm, &me, all, 1, TUTTI_INT32, root));
   check(me != root || (sum == P * root && all[root] == root), "what the root gets");
-  CHECK(tutti_scatter(comm, all, &one, 1, TUTTI_INT32, root)); /* each rank's number comes back */
+  CHECK(tutti_scatter(comm, all, &one, 1, TUTTI_INT32, root)); /* each rank gets its number back */
   check(one == me, "this rank's number");
   free(all);
 }
@@ -179,11 +181,10 @@ static void example_reduce_local(tutti_comm *comm) {
 static void example_mem_alloc(tutti_comm *comm) {
   const size_t n = 100000;
   void *x;
-  CHECK(
-      tutti_mem_alloc(comm, n * sizeof(float), &x)); /* peers on this machine read it where it is */
+  CHECK(tutti_mem_alloc(comm, n * sizeof(float), &x)); /* peers on this machine read it directly */
   CHECK(tutti_allreduce(comm, x, x, n, TUTTI_FLOAT, TUTTI_SUM));
   CHECK(tutti_mem_free(comm, x));
-  float *own = calloc(n, sizeof *own); /* memory of the program, which peers read in place, too */
+  float *own = calloc(n, sizeof *own); /* memory of the program, which peers also read directly */
   CHECK(tutti_comm_register(comm, own, n * sizeof *own));
   CHECK(tutti_allreduce(comm, own, own, n, TUTTI_FLOAT, TUTTI_SUM));
   CHECK(tutti_comm_deregister(comm, own));
@@ -193,7 +194,7 @@ static void example_mem_alloc(tutti_comm *comm) {
 static void example_split(tutti_comm *comm) {
   const int me = tutti_comm_rank(comm);
   tutti_comm *half, *copy;
-  CHECK(tutti_comm_split(comm, me % 2, me, &half)); /* even and odd ranks, in their order */
+  CHECK(tutti_comm_split(comm, me % 2, me, &half)); /* even and odd ranks, in the same order */
   check(tutti_comm_rank(half) == me / 2, "this rank among those of its half");
   CHECK(tutti_comm_free(half));
   CHECK(tutti_comm_dup(comm, &copy)); /* the same ranks, for another thread or library */
@@ -213,12 +214,12 @@ static void example_choose(tutti_comm *comm) {
                           .compression = "error=1e-2"}; /* fewer bytes between hosts */
   CHECK(tutti_comm_configure(comm, &config));
   config = (tutti_config){.size = sizeof config};
-  CHECK(tutti_comm_configure(comm, &config)); /* all as at first */
+  CHECK(tutti_comm_configure(comm, &config)); /* restores the settings */
 }
 
 static void example_helpers(tutti_comm *comm) {
   const int helpers =
-      tutti_comm_size(comm) > 2; /* the last of three ranks or more brings no data, but sums */
+      tutti_comm_size(comm) > 2; /* the last of three ranks or more only helps, without data */
   float x = 1, sum = 0;
   tutti_config config = {.size = sizeof config, .helpers = helpers};
   CHECK(tutti_comm_configure(comm, &config));
@@ -265,7 +266,7 @@ static void example_call_init(tutti_comm *comm) {
                            .count = 1000,
                            .type = TUTTI_FLOAT,
                            .op = TUTTI_SUM};
-  CHECK(tutti_call_init(comm, &call, &request)); /* checked once */
+  CHECK(tutti_call_init(comm, &call, &request)); /* checks the arguments once */
   for (int step = 0; step < 3; step++) {
     for (int i = 0; i < 1000; i++) x[i] = (float)step;
     CHECK(tutti_request_start(request));
@@ -277,7 +278,7 @@ static void example_call_init(tutti_comm *comm) {
 
 enum { N = 3, RANKS = 64, FORMS = 16 };
 static float in[RANKS * N],
-    out[FORMS][RANKS * N]; /* of up to RANKS ranks; each request has separate buffers */
+    out[FORMS][RANKS * N]; /* for up to RANKS ranks; each request has separate buffers */
 static size_t counts[RANKS];
 
 static void example_every_start(tutti_comm *comm) {
@@ -300,7 +301,7 @@ static void example_every_start(tutti_comm *comm) {
   CHECK(tutti_scatterv_start(comm, in, out[13], counts, TUTTI_FLOAT, 0, next++));
   CHECK(tutti_alltoallv_start(comm, in, counts, out[14], counts, TUTTI_FLOAT, next++));
   CHECK(tutti_barrier_start(comm, next++));
-  CHECK(tutti_wait_any(FORMS, r, &first)); /* one of them; its handle is NULL now */
+  CHECK(tutti_wait_any(FORMS, r, &first)); /* one of them has completed; its handle is NULL now */
   check(first < FORMS && !r[first], "one has completed");
   CHECK(tutti_wait_all(FORMS, r));
 }
@@ -311,7 +312,7 @@ static void example_group(tutti_comm *comm) {
   CHECK(tutti_allreduce(comm, &sum[0], &sum[0], 1, TUTTI_INT32, TUTTI_SUM)); /* returns immediately */
   CHECK(tutti_allreduce(comm, &sum[1], &sum[1], 1, TUTTI_INT32, TUTTI_SUM));
   CHECK(tutti_broadcast(comm, &root, &root, 1, TUTTI_INT32, 0));
-  CHECK(tutti_group_end(comm, NULL)); /* all three have run */
+  CHECK(tutti_group_end(comm, NULL)); /* all three calls have run */
   check(sum[0] == tutti_comm_size(comm) && sum[1] == 2 * sum[0], "both sums");
   CHECK(tutti_comm_async_error(comm)); /* and nothing has failed */
 }
@@ -332,13 +333,13 @@ static void example_coded(tutti_comm *comm) {
   CHECK(tutti_call_start(comm, &call, &request));
   CHECK(tutti_request_wait(&request));
   CHECK(tutti_code_local("error=1e-2", gradient, gradient, N, TUTTI_FLOAT,
-                         &bytes)); /* what a receiver would get, and the bytes of the message */
+                         &bytes)); /* the decompressed values, and the size of the message */
   printf("3 floats in %zu bytes: %g %g %g\n", bytes, gradient[0], gradient[1], gradient[2]);
 }
 
 static void example_launcher(tutti_comm *comm) {
   tutti_job *job;
-  CHECK(tutti_job_create(2, &job)); /* what `tutti run -n 2` does; then fork; a rank needs: */
+  CHECK(tutti_job_create(2, &job)); /* as in `tutti run -n 2`; then fork; a rank needs: */
   for (int i = 0; tutti_job_env(job, 1, i); i++)
     printf("rank 1 needs %s\n", tutti_job_env(job, 1, i));
   printf("and inherits descriptor %d\n", tutti_job_fd(job));
@@ -349,7 +350,7 @@ static void example_launcher(tutti_comm *comm) {
 static void example_abort(tutti_comm *comm) {
   tutti_comm *copy;
   CHECK(tutti_comm_dup(comm, &copy));
-  CHECK(tutti_comm_abort(copy, "the input has no more lines")); /* any rank, at any time */
+  CHECK(tutti_comm_abort(copy, "the input has no more lines")); /* by any rank, at any time */
   check(tutti_barrier(copy) == TUTTI_ERR_ABORTED, "every rank gets the reason");
   CHECK(tutti_comm_free(copy));
 }

@@ -1,5 +1,6 @@
-/* api_create.c - one short example of every function of tutti_create.h and tutti_net.h, as Doxygen's pages show them (tools/Doxyfile).
- * Each example is a function; CHECK ends the program if a call fails or a result is wrong.
+/* api_create.c - a short example of every function of tutti_create.h and tutti_net.h, for Doxygen's
+ * pages (tools/Doxyfile).
+ * Each example is a function. CHECK ends the program if a call fails or a result is wrong.
  * Try: make build/examples/api_create && tutti run -n 3 build/examples/api_create
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
@@ -24,7 +25,7 @@ static void example_unique_id(tutti_comm *comm) {
   tutti_id id;
   tutti_comm *fresh;
   const tutti_config config = {.size = sizeof config, .timeout = 60};
-  if (me == 0) CHECK(tutti_unique_id(&id)); /* then the others get it, by any means */
+  if (me == 0) CHECK(tutti_unique_id(&id)); /* the other ranks get it by any means */
   CHECK(tutti_broadcast(comm, &id, &id, sizeof id, TUTTI_UINT8, 0));
   CHECK(tutti_comm_create(&fresh, &id, P, me, &config));
   check(tutti_comm_rank(fresh) == me, "the rank that this process asked for");
@@ -37,14 +38,14 @@ static void example_unique_id_lasting(tutti_comm *comm) {
   tutti_comm *fresh;
   if (me == 0) CHECK(tutti_unique_id_lasting(&id));
   CHECK(tutti_broadcast(comm, &id, &id, sizeof id, TUTTI_UINT8, 0));
-  for (int i = 0; i < 2; i++) { /* two communicators, one after another */
+  for (int i = 0; i < 2; i++) { /* two communicators, one after the other */
     CHECK(tutti_comm_create(&fresh, &id, P, me, NULL));
     CHECK(tutti_comm_free(fresh));
   }
 }
 
 static void example_unique_id_growing(tutti_comm *comm) {
-  tutti_id id; /* a launcher hands it to its 4 ranks, and later to 2 joiners */
+  tutti_id id; /* a launcher passes it to its 4 ranks, and later to 2 joiners */
   if (tutti_comm_rank(comm) == 0) CHECK(tutti_unique_id_growing(4, 2, &id));
 }
 
@@ -54,7 +55,8 @@ static void example_newcomer_ask(tutti_comm *comm) {
   const tutti_newcomer_news news = {.size = sizeof news, .rank = 3, .wants = 1};
   if (tutti_comm_rank(comm)) return;
   CHECK(tutti_unique_id_growing(4, 2, &id));
-  CHECK(tutti_newcomer_ask(&id, &news, &first, &n)); /* rank 3 has ended; another process is to take its place */
+  /* rank 3 has ended; another process will replace it */
+  CHECK(tutti_newcomer_ask(&id, &news, &first, &n));
   check(first == 1 && n == 1, "the number of the first joiner");
 }
 
@@ -68,7 +70,7 @@ static void example_comm_create_gather(tutti_comm *comm) {
   CHECK(tutti_comm_free(fresh));
 }
 
-/* A store whose values are files of a folder, which all ranks see. */
+/* A store that keeps each value in a file. All ranks can access the folder. */
 static void path_of(char *path, size_t size, const char *folder, const char *key) {
   snprintf(path, size, "%s/%s", folder, key);
   for (char *c = path + strlen(folder) + 1; *c; c++)
@@ -81,7 +83,7 @@ static int put(void *folder, const char *key, const void *bytes, size_t n) {
   FILE *f = fopen(part, "w");
   if (!f) return 1;
   const int bad = fwrite(bytes, 1, n, f) != n;
-  return fclose(f) || bad || rename(part, path); /* it appears as a whole */
+  return fclose(f) || bad || rename(part, path); /* the file appears in one step */
 }
 static int get(void *folder, const char *key, void *bytes, size_t size, size_t *n, double seconds) {
   char path[300];
@@ -110,7 +112,7 @@ static void example_comm_create_store(tutti_comm *comm) {
   if (tutti_comm_rank(comm) == 0) check(system(command) == 0, "the folder is gone");
 }
 
-/* A network of one rank, which sends nothing. */
+/* A network with one rank, which sends nothing. */
 static int no_send(void *self, int slot, int peer, int tag, const void *bytes, size_t n, int sure) {
   return (void)self, (void)slot, (void)peer, (void)tag, (void)bytes, (void)n, (void)sure, 1;
 }
@@ -153,13 +155,13 @@ static void example_comm_from_net(tutti_comm *comm) {
   (void)comm;
 }
 
-/* Two ranks at most, while the others do something else. */
+/* A communicator of at most two ranks, while the others do something else. */
 static void example_comm_among(tutti_comm *comm) {
   const int both[] = {0, 1}, n = tutti_comm_size(comm) > 1 ? 2 : 1;
   tutti_comm *pair, *half;
   CHECK(tutti_comm_split(comm, tutti_comm_rank(comm) < n ? 0 : -1, 0, &half));
   if (!half) return;
-  CHECK(tutti_comm_among(comm, both, n, gather, half, NULL, &pair)); /* gather: above */
+  CHECK(tutti_comm_among(comm, both, n, gather, half, NULL, &pair)); /* gather is defined above */
   check(tutti_comm_size(pair) == n, "its ranks");
   CHECK(tutti_comm_free(pair));
   CHECK(tutti_comm_free(half));
@@ -182,11 +184,11 @@ static void example_net_await(tutti_comm *comm) {
 }
 
 static void other_work(void) {
-  /* here the program's own network makes progress; it returns immediately */
+  /* here the program's own network makes progress; the function returns immediately */
 }
 static void example_idle(tutti_comm *comm) {
   tutti_idle_set(other_work);
-  CHECK(tutti_barrier(comm)); /* calls it now and then if it waits for long */
+  CHECK(tutti_barrier(comm)); /* calls it from time to time during a long wait */
   tutti_idle_set(NULL);
 }
 

@@ -1,6 +1,7 @@
-/* api_device.c - one short example of every function of tutti_device.h and of streams in tutti_call.h, as Doxygen's pages show them.
- * The device is a simulated one: its memory is an array, and its streams execute everything immediately. With a GPU a program
- * needs no table: it passes memory of cudaMalloc and streams of cudaStreamCreate (docs/gpu.md).
+/* api_device.c - a short example of every function of tutti_device.h and of streams in
+ * tutti_call.h, for Doxygen's pages. The device is simulated: its memory is an array, and its
+ * streams execute everything immediately. With a GPU, a program needs no table. It passes memory
+ * from cudaMalloc and streams from cudaStreamCreate (docs/gpu.md).
  * Try: make build/examples/api_device && tutti run -n 3 build/examples/api_device
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdint.h>
@@ -23,7 +24,7 @@ static char card[4096]; /* the memory of the device */
 
 static int place(void *self, const void *at, tutti_device_place *where) {
   const uintptr_t from = (uintptr_t)card, to = (uintptr_t)at;
-  if (to < from || to >= from + sizeof card) return 1; /* the processor reads it */
+  if (to < from || to >= from + sizeof card) return 1; /* the processor can read it directly */
   *where = (tutti_device_place){.device = 0, .base = card, .bytes = sizeof card, .id = 1};
   return (void)self, 0;
 }
@@ -34,7 +35,7 @@ static int unpin(void *self, void *memory) {
   return (void)self, (void)memory, 0;
 }
 static int open_lane(void *self, int device, void **lane) {
-  *lane = calloc(1, sizeof(unsigned long long)); /* how many tickets it has given */
+  *lane = calloc(1, sizeof(unsigned long long)); /* the number of tickets issued */
   return (void)self, (void)device, !*lane;
 }
 static void close_lane(void *lane) {
@@ -74,7 +75,7 @@ static void forget(void *self, long long process) {
   (void)self, (void)process;
 }
 static int sums(void *self, tutti_type type, tutti_op op) {
-  return (void)self, (void)type, (void)op, 0; /* the processor sums */
+  return (void)self, (void)type, (void)op, 0; /* the processor computes the sums */
 }
 static int sum(void *lane, void *const *to, int nto, const void *const *from, int n, size_t count,
                tutti_type type, tutti_op op) {
@@ -86,7 +87,7 @@ static const char *error(void *self) {
 
 /* ---- the examples ---- */
 
-static void example_device(tutti_comm *comm) { /* before the first communicator is made */
+static void example_device(tutti_comm *comm) { /* called before the first communicator is created */
   const tutti_device device = {.size = sizeof device,
                                .name = "an array",
                                .place = place,
@@ -112,14 +113,14 @@ static void example_device(tutti_comm *comm) { /* before the first communicator 
 }
 
 static void example_device_here(tutti_comm *comm) {
-  const char *name = tutti_device_here(); /* NULL: vectors of the host only */
+  const char *name = tutti_device_here(); /* NULL if only vectors in host memory are supported */
   check(name && strcmp(name, "an array") == 0, "the device of this program");
   (void)comm;
 }
 
 enum { N = 3 };
 static float *const x = (float *)card, *const y = (float *)(card + 2048); /* on the device */
-static void *const stream = NULL; /* the legacy default stream, or what cudaStreamCreate gave */
+static void *const stream = NULL; /* the legacy default stream, or one from cudaStreamCreate */
 
 static void example_stream(tutti_comm *comm) {
   const int P = tutti_comm_size(comm);
@@ -136,8 +137,8 @@ static void example_stream(tutti_comm *comm) {
   broadcast.src = y;
   for (int i = 0; i < N; i++) x[i] = (float)tutti_comm_rank(comm); /* on a GPU: a kernel */
   CHECK(tutti_call_on_stream(comm, &sum));                         /* returns immediately */
-  CHECK(tutti_call_on_stream(comm, &broadcast));                   /* what comes later waits */
-  CHECK(tutti_stream_wait(comm)); /* until no stream waits for tutti */
+  CHECK(tutti_call_on_stream(comm, &broadcast)); /* later work on the stream waits */
+  CHECK(tutti_stream_wait(comm));                /* waits until no stream is waiting for tutti */
   for (int i = 0; i < N; i++) check(y[i] == (float)(P * (P - 1) / 2), "the sum of the ranks");
 }
 

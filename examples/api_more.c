@@ -1,5 +1,6 @@
-/* api_more.c - a short example of each function that tutti.h does not declare itself, for Doxygen's pages (tools/Doxyfile).
- * Each example is a function; CHECK ends the program if a call fails or a result is wrong.
+/* api_more.c - a short example of each function that tutti.h itself does not declare, for Doxygen's
+ * pages (tools/Doxyfile).
+ * Each example is a function. CHECK ends the program if a call fails or a result is wrong.
  * Try: make build/examples/api_more && tutti run -n 3 build/examples/api_more
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
@@ -70,12 +71,12 @@ static void example_schedule(tutti_comm *comm) {
   char *text, *words;
   tutti_report report = {.size = sizeof report};
   const tutti_drawing drawing = {.size = sizeof drawing, .picture = TUTTI_PICTURE_WORDS, .rank = 0};
-  CHECK(tutti_schedule_text("ring", TUTTI_REDUCE_SCATTER, 4, -1, 0, 0, &text)); /* of 4 ranks */
+  CHECK(tutti_schedule_text("ring", TUTTI_REDUCE_SCATTER, 4, -1, 0, 0, &text)); /* for 4 ranks */
   CHECK(tutti_schedule_check(text, &report));
   check(report.proven && report.messages == 3,
         "it is right for every count, with 3 messages a rank");
   CHECK(tutti_schedule_draw(text, &drawing, &words));
-  printf("%s", words); /* what rank 0 does */
+  printf("%s", words); /* the steps of rank 0 */
   tutti_text_free(words), tutti_text_free(text);
   (void)comm;
 }
@@ -105,7 +106,7 @@ static void example_comm_prices(tutti_comm *comm) {
   tutti_prices *prices;
   tutti_offer best = {.size = sizeof best};
   CHECK(tutti_comm_prices(comm, TUTTI_BROADCAST, TUTTI_FLOAT, TUTTI_SUM, 0, &prices));
-  CHECK(tutti_prices_chosen(prices, 4096, &best)); /* as calls on this communicator choose */
+  CHECK(tutti_prices_chosen(prices, 4096, &best)); /* as a call on this communicator would choose */
   printf("a broadcast of 4 KiB takes %s\n", best.name);
   tutti_prices_free(prices);
 }
@@ -113,7 +114,7 @@ static void example_comm_prices(tutti_comm *comm) {
 static void example_profile(tutti_comm *comm) {
   char *text;
   CHECK(tutti_profile_text(&text));
-  printf("%s", text); /* a file with it can be read back: TUTTI_PROFILE=FILE */
+  printf("%s", text); /* such a file can be read back: TUTTI_PROFILE=FILE */
   tutti_text_free(text);
   (void)comm;
 }
@@ -131,7 +132,7 @@ static void example_measure(tutti_comm *comm) {
 
 static void example_wisdom(tutti_comm *comm) {
   char *text, here[512], path[] = "/tmp/tutti-wisdom-XXXXXX";
-  CHECK(tutti_wisdom_export(&text)); /* what this process has measured */
+  CHECK(tutti_wisdom_export(&text)); /* the measurements of this process */
   CHECK(tutti_wisdom_forget());
   CHECK(tutti_wisdom_import(text));
   const int fd = mkstemp(path);
@@ -194,7 +195,7 @@ static void example_buckets(tutti_comm *comm) {
   const tutti_buckets_config config = {.size = sizeof config};
   tutti_buckets *buckets;
   int done;
-  CHECK(tutti_buckets_create(comm, 2, tensors, &config, &buckets)); /* NULL: in tutti's memory */
+  CHECK(tutti_buckets_create(comm, 2, tensors, &config, &buckets)); /* NULL: in memory of tutti */
   for (size_t i = 0; i < 2; i++) {
     *(float *)tutti_bucket_data(buckets, i) = (float)tutti_comm_rank(comm);
     CHECK(tutti_bucket_ready(buckets, i));       /* its sum begins */
@@ -214,12 +215,12 @@ static void example_survive(tutti_comm *comm) {
   tutti_comm *failed, *smaller, *larger;
   CHECK(tutti_comm_dup(comm, &failed));
   const tutti_config config = {.size = sizeof config,
-                               .timeout = 60}; /* a rank that is a minute late fails the call */
+                               .timeout = 60}; /* the call fails if a rank is a minute late */
   CHECK(tutti_comm_configure(failed, &config));
   CHECK(tutti_barrier(failed));
   CHECK(tutti_barrier(comm)); /* all ranks have left the call that an abort would end */
   CHECK(tutti_comm_abort(failed, "as if a rank had died"));
-  CHECK(tutti_comm_shrink(failed, &smaller)); /* the ranks that live */
+  CHECK(tutti_comm_shrink(failed, &smaller)); /* the surviving ranks */
   CHECK(
       tutti_comm_grow(smaller, 0, &larger)); /* and processes that replace dead ranks */
   check(tutti_comm_size(smaller) == tutti_comm_size(comm), "no rank had died");
@@ -231,8 +232,8 @@ static void example_survive(tutti_comm *comm) {
 
 static void example_respawn(tutti_comm *comm) {
   tutti_job *job;
-  CHECK(tutti_job_create_watched(2, 1, &job)); /* what `tutti run -n 2 --respawn 1` does */
-  CHECK(tutti_job_ended(job, 1, 9));           /* rank 1 was killed; the one in its place needs: */
+  CHECK(tutti_job_create_watched(2, 1, &job)); /* as in `tutti run -n 2 --respawn 1` */
+  CHECK(tutti_job_ended(job, 1, 9)); /* rank 1 was killed; the rank that replaces it needs: */
   for (int i = 0; tutti_job_newcomer_env(job, 1, 0, i); i++)
     printf("%s\n", tutti_job_newcomer_env(job, 1, 0, i));
   tutti_job_free(job);
@@ -240,7 +241,7 @@ static void example_respawn(tutti_comm *comm) {
 }
 
 static int wants_to_stop(void *ctx) {
-  return *(int *)ctx; /* such as a flag that a signal's handler sets */
+  return *(int *)ctx; /* such as a flag that a signal handler sets */
 }
 static void example_interrupt(tutti_comm *comm) {
   int stop = 0;

@@ -1,10 +1,10 @@
 /* fashion.c - trains a classifier of clothes, on all ranks together.
  *
- * Idea      Every rank holds the same network and takes its part of each batch.
- *           tutti sums the gradients while the next ones are computed. So
- *           all ranks make the same step, and stay equal to the last bit.
+ * Idea      Every rank has the same network and processes its part of each batch. tutti sums the
+ *           gradients while the next ones are computed. All ranks therefore make the same step, and
+ *           their weights stay equal to the last bit.
  * Try       tutti run -n 4 build/examples/fashion
- * Read      fashion_exchange.c for the calls of tutti, fashion_train.c for their place.
+ * Read      fashion_exchange.c for the calls of tutti, and fashion_train.c for where they are made.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <cblas.h>
 #include <errno.h>
@@ -17,7 +17,7 @@
 
 #include "fashion.h"
 
-enum { TRACE_AT = 300, TRACE_STEPS = 3 }; /* the time line: first step, and number of steps */
+enum { TRACE_AT = 300, TRACE_STEPS = 3 }; /* the traced steps: the first one, and their number */
 
 static int my_rank = -1;
 
@@ -121,7 +121,7 @@ static options parse(int argc, char **argv) {
 
 /* ---- training ---- */
 
-/* The loss of the step before last, which is complete. */
+/* Stores the loss of the step before the previous one, which is complete. */
 static void learned(const trainer *t, progress *p, float *losses, int64_t steps) {
   losses[t->step - 2] = (float)t->exchange.loss;
   if (!isfinite(t->exchange.loss)) {
@@ -131,8 +131,8 @@ static void learned(const trainer *t, progress *p, float *losses, int64_t steps)
   progress_step(p, t, t->exchange.loss, t->step % t->steps_per_epoch == 0 || t->step == steps);
 }
 
-/* Run all steps; store their losses in `losses`. The loss of a step is known when its
- * sums are: in the middle of the next step. */
+/* Runs all steps and stores their losses in `losses`. The loss of a step is known together with its sums: in the
+ * middle of the next step. */
 static void train(trainer *t, const options *o, float *losses, int64_t steps) {
   progress p;
   progress_open(&p, steps, o->pace);
@@ -172,7 +172,7 @@ static void write_curve(const trainer *t, const char *path, const float *losses,
   fclose(file);
 }
 
-/* Train, then test unless only some steps were asked for; the exit status. */
+/* Trains, then tests unless only some of the steps were requested. Returns the exit status. */
 static int train_and_test(trainer *t, const options *o, const pictures *test) {
   int64_t table[CLASSES][CLASSES];
   int64_t steps = o->steps && o->steps < t->steps_in_all ? o->steps : t->steps_in_all;
@@ -199,7 +199,7 @@ int main(int argc, char **argv) {
   openblas_set_num_threads(1); /* the ranks are the parallelism */
   const bool newcomer = tutti_newcomer();
   options o = {.data = NULL};
-  if (newcomer) { /* it reads the data while the others train */
+  if (newcomer) { /* a joiner reads the data while the others train */
     o = parse(argc, argv);
     data_read(o.data, &training, &test);
   }

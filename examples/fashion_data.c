@@ -1,8 +1,8 @@
-/* fashion_data.c - pictures and labels, from gzip IDX files to every rank.
+/* fashion_data.c - reads pictures and labels from gzip IDX files, and sends them to every rank.
  *
- * Idea      One rank reads and unpacks the files, and tutti_broadcast sends them to
- *           the others: the disk is read once, and a missing or damaged file is
- *           noticed in one place. tutti_comm_abort tells the others.
+ * Idea      One rank reads and unpacks the files, and tutti_broadcast sends them to the others.
+ *           Files are thus read once, and missing or damaged files are detected in one place.
+ *           tutti_comm_abort then notifies the other ranks.
  * Format    IDX: big-endian words (magic, count, and for pictures rows and
  *           columns), then one byte per pixel or label.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -22,7 +22,7 @@ const char *const class_short[CLASSES] = {"T-sh", "Trou", "Pull", "Dres", "Coat"
 
 enum { MAGIC_LABELS = 0x801, MAGIC_PICTURES = 0x803, MOST = 10000000 };
 
-/* The error, as a sentence; empty without an error. */
+/* The error message, or an empty string. */
 static char problem[700];
 
 static bool wrong(const char *path, const char *what) {
@@ -30,7 +30,7 @@ static bool wrong(const char *path, const char *what) {
   return false;
 }
 
-/* Read exactly `bytes` from the file; false with an error sentence otherwise. */
+/* Reads exactly `bytes` bytes from the file. Returns false after setting the error message. */
 static bool read_bytes(gzFile file, const char *path, void *to, int64_t bytes) {
   int64_t done = 0;
   while (done < bytes) {
@@ -56,7 +56,7 @@ static uint32_t big_endian(const uint8_t *b) {
   return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
 }
 
-/* The header: magic, count and, for pictures, 28 and 28. */
+/* Reads the header: magic, count and, for pictures, 28 and 28. */
 static bool read_header(gzFile file, const char *path, uint32_t magic, int64_t *count) {
   uint8_t head[16];
   char what[200];
@@ -73,7 +73,7 @@ static bool read_header(gzFile file, const char *path, uint32_t magic, int64_t *
   return true;
 }
 
-/* One file into fresh memory: *count items of `item` bytes each. */
+/* Reads one file into newly allocated memory: *count items of `item` bytes each. */
 static bool read_idx(const char *folder, const char *name, uint32_t magic, size_t item,
                      int64_t *count, uint8_t **bytes) {
   char path[400];
@@ -112,7 +112,7 @@ static bool read_set(const char *folder, const char *prefix, pictures *p) {
   return true;
 }
 
-/* Send from rank 0 to all. */
+/* Sends the set from rank 0 to all. */
 static void share_set(tutti_comm *comm, pictures *p) {
   must(tutti_broadcast(comm, &p->count, &p->count, 1, TUTTI_INT64, 0), "sharing the count");
   size_t count = (size_t)p->count;

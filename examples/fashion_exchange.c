@@ -1,16 +1,16 @@
-/* fashion_exchange.c - the gradients' sums over all ranks: the part that uses tutti.
+/* fashion_exchange.c - sums the gradients over all ranks: the part that uses tutti.
  *
- * Idea      The backward pass computes the last layer's gradient first. As soon as it is ready it
- *           goes to tutti's buckets, and travels while the layers below are computed
- *           (Gibiansky 2017, "Bringing HPC techniques to deep learning"). The program waits for it
- *           only where the layer is next used: in the next forward pass. The first layer is big
- *           and comes last, so it is computed in pieces; the buckets decide how many travel
- *           together.
- * Progress  Without a thread of tutti's, sums advance inside its calls, so the computation
+ * Idea      The backward pass computes the last layer's gradient first. As soon as it is ready, it
+ *           is passed to tutti's buckets, which sum it while the gradients of lower layers are
+ *           computed (Gibiansky 2017, "Bringing HPC techniques to deep learning"). The program
+ *           waits for the sum only when the layer is next used: in the next forward pass. The first
+ *           layer is large and its gradient is the last one, so it is computed in pieces. The
+ *           buckets determine how many pieces are summed together.
+ * Progress  Without a progress thread, sums advance only inside calls of tutti, so the computation
  *           calls it in between (exchange_poke).
- * Deaths    With --survive a lost rank fails no call here: the step is dropped, and
+ * Deaths    With --survive, the loss of a rank is not an error here. The step is dropped, and
  *           fashion_survive.c continues.
- * The loss  is one more float after the last layer's gradient.
+ * The loss  is summed as one more float after the last layer's gradient.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ void exchange_open(exchange *x, tutti_comm *comm, net *n, trace *t) {
   t->comm = comm;
   x->loss = NAN;
   for (int l = 0; l < LAYERS; l++) {
-    /* Memory that the other ranks can read: no copy on its way. */
+    /* memory that the other ranks can read directly, so that nothing is copied */
     void *memory = NULL;
     size_t bytes = (n->layers[l].count + 1) * sizeof(float);
     must(tutti_mem_alloc(comm, bytes, &memory), "memory for the gradients");
@@ -35,7 +35,7 @@ void exchange_open(exchange *x, tutti_comm *comm, net *n, trace *t) {
   }
 }
 
-/* Was a rank lost, and can the others continue without it? */
+/* Returns true if a rank was lost and the others can continue without it. */
 static bool lost(exchange *x, tutti_status status, const char *what) {
   if (!x->survives || status != TUTTI_ERR_PEER_LOST) {
     must(status, what);
@@ -63,7 +63,7 @@ void exchange_set_loss(exchange *x, double loss) {
   last->g[last->count] = (float)loss;
 }
 
-/* Elements of a piece; the very last one includes the loss. */
+/* Returns the number of elements of a piece. The very last one includes the loss. */
 static size_t piece_count(const net_layer *y, int l, int piece) {
   size_t count = net_piece_begin(y, piece + 1) - net_piece_begin(y, piece);
   return l == LAYERS - 1 && piece == y->pieces - 1 ? count + 1 : count;
@@ -72,7 +72,7 @@ static size_t piece_count(const net_layer *y, int l, int piece) {
 /* Registers all gradients, in the order of the backward pass. This is a collective call, so it is made when the first
  * gradient is ready. */
 static void register_all(exchange *x) {
-  const tutti_buckets_config config = {.size = sizeof config, .sum = 1}; /* divided by the batch */
+  const tutti_buckets_config config = {.size = sizeof config, .sum = 1}; /* a sum, not a mean */
   tutti_tensor tensors[LAYERS * MAX_PIECES];
   size_t n = 0;
   for (int l = LAYERS - 1; l >= 0; l--) {
@@ -109,8 +109,8 @@ void exchange_start(exchange *x, int l, int piece) {
   f->pending = true;
 }
 
-/* In starting order; stop at the first incomplete sum, because one test drives them
- * all. */
+/* Tests the sums in the order in which they were started, and stops at the first incomplete one, because a single
+ * test advances all of them. */
 void exchange_poke(exchange *x) {
   double begin = now();
   int done = 1;

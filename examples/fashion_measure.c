@@ -1,14 +1,14 @@
-/* fashion_measure.c - how much communication is hidden, and the cost of the naive plan.
+/* fashion_measure.c - measures how much communication overlaps with computation, and the cost of
+ * the naive plan.
  *
- * Idea      The same training steps in four variants, interleaved, so that noise
- *           disturbs all of them equally; the median of the rounds counts.
- *           The hidden share of a round is 1 - (time in wait) / (time of the same
- *           sums, blocking); the program shows the median over the rounds.
- * Honest    Sums also advance inside start and test. That time is not waiting,
- *           but it is not free either, so the program prints it, and the
- *           length of the whole step, which is what a user notices. "No core" is
- *           the time for which a rank was ready and had no core to run on,
- *           because of other ranks or other programs; it is part of the rest.
+ * Idea      The same training steps run in four variants, which are interleaved, so that noise
+ *           disturbs all of them equally. The result is the median of the rounds. The hidden share
+ *           of a round is 1 - (time in wait) / (time of the same sums, blocking); the program shows
+ *           the median over the rounds.
+ * Honest    Sums also advance inside start and test. That time is not waiting, but it is not free
+ *           either, so the program prints it together with the duration of the whole step, which is
+ *           what the user notices. "No core" is the time in which a rank was ready to run but had
+ *           no core, because of other ranks or programs. The other times include it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 #include "fashion.h"
 
 enum { WAYS = 4, ROUNDS = 11, STEPS = 20, WARM = 3, FIGURES = 5 };
-enum { STEP, IN_WAIT, IN_PROGRESS, IN_BLOCKING, NO_CORE }; /* the figures, ms a step */
+enum { STEP, IN_WAIT, IN_PROGRESS, IN_BLOCKING, NO_CORE }; /* the values, in ms per step */
 
 typedef struct way {
   const char *name, *algo;
@@ -39,7 +39,7 @@ static double median(const double *values) {
   return sorted[ROUNDS / 2];
 }
 
-/* Seconds for which this thread was ready but had no core; 0 if the system does not tell. */
+/* Returns the seconds for which this thread was ready but had no core, or 0 if the system does not report it. */
 static double without_core(void) {
   double ran = 0, waited = 0;
   FILE *file = fopen("/proc/self/schedstat", "r");
@@ -54,7 +54,7 @@ static void steps(trainer *t, int count) {
   trainer_settle(t);
 }
 
-/* One round: the figures are means over the ranks. */
+/* Runs one round. The results are means over the ranks. */
 static void one_round(trainer *t, way *w, int round) {
   exchange *x = &t->exchange;
   must(tutti_comm_configure(t->comm,

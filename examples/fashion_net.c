@@ -1,4 +1,4 @@
-/* fashion_net.c - a multilayer perceptron, 784-256-128-10, written out.
+/* fashion_net.c - a multilayer perceptron, 784-256-128-10, written in plain C.
  *
  * Idea      Every layer is one matrix product. The bias is one more column of
  *           the weights, and every activation row ends with a constant 1, so
@@ -10,7 +10,7 @@
  *           "Squareplus", 2021). With a corner, one rounding error that moves a z
  *           across 0 changes the training for good, and runs on 1 and on 4 ranks
  *           soon differ too much to compare; without it, they agree to the last digits.
- * This file does not know of other ranks: it sees this rank's part of the batch.
+ * This file is independent of the other ranks. It processes this rank's part of the batch.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <cblas.h>
 #include <math.h>
@@ -21,7 +21,7 @@
 
 static const int width[LAYERS + 1] = {PIXELS, 256, 128, CLASSES};
 
-enum { PIECE_COUNT = 50000 }; /* weights in a piece, about */
+enum { PIECE_COUNT = 50000 }; /* approximate number of weights in a piece */
 static const float MOMENTUM = 0.9f, DECAY = 1e-4f;
 static const float PIXEL_MEAN = 0.286f, PIXEL_SPREAD = 0.353f; /* of the training set */
 
@@ -83,7 +83,7 @@ void net_set_input(net *n, int row, const uint8_t *pixels) {
 static float bend(float z) {
   return 0.5f * (z + sqrtf(z * z + 1));
 }
-/* Its slope, computed from its result. */
+/* Returns the slope of bend, given its result. */
 static float bend_slope(float out) {
   return out * out / (out * out + 0.25f);
 }
@@ -123,7 +123,7 @@ void net_gradient(net *n, int l, int piece, int rows) {
   net_layer *y = &n->layers[l];
   int begin = piece_row(y, piece), end = piece_row(y, piece + 1), wide = y->in + 1;
   float *g = y->g + net_piece_begin(y, piece);
-  if (rows == 0) /* fewer pictures than ranks */
+  if (rows == 0) /* if there are fewer pictures than ranks */
     memset(g, 0, (size_t)(end - begin) * (size_t)wide * sizeof *g);
   else
     cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, end - begin, wide, rows, 1,

@@ -1,8 +1,8 @@
-/* fashion_report.c - output for people: progress, the result, the time line.
+/* fashion_report.c - prints the progress, the result, and the time line.
  *
- * Idea      On a terminal one line is rewritten; elsewhere every epoch prints a
- *           line. Only rank 0 prints, but the time line has every rank's events:
- *           rank 0 gathers them; all ranks read the same clock.
+ * Idea      On a terminal, one line is rewritten; otherwise there is one line per epoch. Only rank
+ *           0 prints, but the time line has the events of every rank, which rank 0 gathers. All
+ *           ranks use the same clock.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 static const char *const event_name[EVENT_KINDS] = {"prepare", "forward",  "backward", "update",
                                                     "wait",    "progress", "flight"};
 
-/* Adds a line to the file of --pace, where a fifth of a second has passed or ranks came or went. */
+/* Adds a line to the file of --pace, if a fifth of a second has passed or the number of ranks has changed. */
 static void write_pace(progress *p, const trainer *t, double clock) {
   const double passed = clock - p->paced;
   if (!p->pace || t->rank != 0 || (passed < 0.2 && t->ranks == p->paced_with)) return;
@@ -106,7 +106,7 @@ static void write_events(FILE *file, const event *events, int ranks) {
   fprintf(file, "# rank kind layer piece begin_ms end_ms\n");
   for (int i = 0; i < ranks * TRACE_ROOM; i++) {
     const event *e = &events[i];
-    if (e->end <= 0) continue; /* unused */
+    if (e->end <= 0) continue; /* not used */
     fprintf(file, "%d %s %d %d %.4f %.4f\n", i / TRACE_ROOM, event_name[(int)e->kind],
             (int)e->layer + 1, (int)e->piece, (e->begin - zero) * 1e3, (e->end - zero) * 1e3);
   }

@@ -1,15 +1,15 @@
-/* fashion_survive.c - a rank dies, the others continue without it; a joiner replaces it.
+/* fashion_survive.c - lets the training continue after the death of a rank, and a joiner replace that rank.
  *
- * Idea      When a rank detects a death, it may have applied more of a step's sums than its neighbour,
- *           or fewer. Each rank therefore keeps its state from before the current step, and drops all later
- *           changes. The survivors make a new communicator (tutti_comm_shrink). All of them take the
- *           state of its first rank and repeat that rank's step, with the same batch in fewer
- *           parts: the same sums, except for rounding.
- *           At the end of each epoch a joiner may be added (tutti_comm_grow), if `tutti run
- *           --respawn` has started one: it gets the first rank's state in the same way.
- *           Where a network parts, each side loses the other. Only the side with more than half of the ranks continues:
- *           the ranks of the smaller one end, and may be started again as joiners.
- * Cost      a copy of the weights and velocities per step, 2 MB.
+ * Idea      When a rank detects a death, it may have applied more of a step's sums than its neighbour, or
+ *           fewer. Each rank therefore keeps its state from before the current step, and drops all later
+ *           changes. The survivors make a new communicator (tutti_comm_shrink). All of them receive the
+ *           state of its first rank and repeat that rank's step, with the same batch in fewer parts. The
+ *           sums are the same, except for rounding. At the end of each epoch, a joiner may be added
+ *           (tutti_comm_grow) if `tutti run --respawn` has started one. It receives the first rank's state
+ *           in the same way. If the network is partitioned, each side loses the other. Only the side with
+ *           more than half of the ranks continues. The ranks of the smaller side end, and may be restarted
+ *           as joiners.
+ * Cost      one copy of the weights and velocities per step: 2 MB.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,7 +53,7 @@ static void restore(trainer *t) {
   }
 }
 
-/* Send the first rank's kept state to all. */
+/* Sends the kept state of the first rank to all. */
 static tutti_status share(trainer *t) {
   kept *k = &t->kept;
   tutti_status status = tutti_broadcast(t->comm, &k->step, &k->step, 1, TUTTI_INT64, 0);
@@ -66,7 +66,7 @@ static tutti_status share(trainer *t) {
   return status;
 }
 
-/* Replace the last communicator by this one. */
+/* Replaces the current communicator by this one. */
 static void use(trainer *t, tutti_comm *next) {
   must(tutti_comm_free(t->comm), "freeing the communicator before");
   t->comm = next;
@@ -74,8 +74,8 @@ static void use(trainer *t, tutti_comm *next) {
   t->ranks = tutti_comm_size(next);
 }
 
-/* The survivors, if they are more than half of the ranks; otherwise the others may still be running in another part of
- * the network. If there were two ranks, a single survivor continues. */
+/* Returns the communicator of the survivors, if they are more than half of the ranks. Otherwise the others may still
+ * be running in another partition of the network. If there were two ranks, a single survivor continues. */
 static tutti_comm *the_rest(const trainer *t) {
   tutti_comm *next;
   must(tutti_comm_shrink(t->comm, &next), "continuing without the lost rank");
@@ -90,14 +90,14 @@ static void shrink(trainer *t) {
   use(t, the_rest(t));
 }
 
-/* All ranks of `next`, or its survivors, start from the state of its first rank. */
+/* Lets all ranks of `next`, or its survivors, continue from the state of its first rank. */
 static void begin_anew(trainer *t, tutti_comm *next) {
   const spent used = t->exchange.spent;
   const bool blocking = t->exchange.blocking;
   exchange_close(&t->exchange);
   if (next) use(t, next);
   tutti_status status = share(t);
-  while (status == TUTTI_ERR_PEER_LOST) { /* one more rank was lost */
+  while (status == TUTTI_ERR_PEER_LOST) { /* another rank was lost */
     shrink(t);
     status = share(t);
   }

@@ -1,9 +1,9 @@
 /* fashion_train.c - one training step, and the test, on all ranks together.
  *
- * Idea      The batch is the same for any number of ranks: pictures in an order
- *           that depends on the epoch alone, cut into P parts whose sizes differ by
- *           at most one. So P ranks compute what one rank computes, except for the
- *           order in which floats are added.
+ * Idea      The batch is the same for any number of ranks. The order of the pictures depends only
+ *           on the epoch, and the batch is split into P parts whose sizes differ by at most one. P
+ *           ranks thus compute the same as one rank, except for the order in which floats are
+ *           added.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 #include "fashion.h"
 
-static const uint64_t SEED = 20170825;   /* of weights and orders */
+static const uint64_t SEED = 20170825;   /* seed for weights and orders */
 static const float PEAK_RATE = 0.06f;    /* learning rate: up in WARM_UP steps, then */
 enum { WARM_UP = 200, TEST_ROWS = 250 }; /* down half a cosine to 0 */
 
@@ -26,7 +26,7 @@ void trainer_open(trainer *t, tutti_comm *comm, const pictures *train, const opt
   t->steps_per_epoch = (train->count + o->batch - 1) / o->batch;
   t->steps_in_all = t->steps_per_epoch * o->epochs;
   t->order = room((size_t)train->count, sizeof *t->order);
-  int rows = o->batch / (o->survive ? 1 : t->ranks) + 1; /* one rank may be left */
+  int rows = o->batch / (o->survive ? 1 : t->ranks) + 1; /* only one rank may be left */
   net_init(&t->net, rows > TEST_ROWS ? rows : TEST_ROWS, SEED);
   t->labels = room((size_t)t->net.rows, 1);
   exchange_open(&t->exchange, comm, &t->net, &t->trace);
@@ -61,7 +61,7 @@ static float rate_of(const trainer *t, int64_t step) {
   return (float)(PEAK_RATE * 0.5 * (1 + cos(3.14159265358979323846 * way)));
 }
 
-/* Copy this rank's part of the step's batch into the first layer's input; returns its rows. */
+/* Copies this rank's part of the step's batch into the first layer's input. Returns its number of rows. */
 static int prepare(trainer *t, int *batch) {
   double begin = now();
   int64_t at = t->step % t->steps_per_epoch, count = t->train->count;
@@ -82,7 +82,7 @@ static int prepare(trainer *t, int *batch) {
 
 static void forward(trainer *t, int rows) {
   for (int l = 0; l < LAYERS; l++) {
-    exchange_finish(&t->exchange, l, t->rate); /* the last step's sums are needed here */
+    exchange_finish(&t->exchange, l, t->rate); /* the sums of the previous step are needed here */
     double begin = now();
     net_forward(&t->net, l, rows);
     trace_add(&t->trace, FORWARD, l, 0, begin, now());
@@ -97,7 +97,7 @@ static void backward(trainer *t, int rows) {
       double begin = now();
       net_gradient(&t->net, l, p, rows);
       trace_add(&t->trace, BACKWARD, l, p, begin, now());
-      exchange_start(x, l, p); /* start its sum, and continue with the next layer */
+      exchange_start(x, l, p); /* starts its sum, and continues with the next layer */
       exchange_poke(x);
     }
     if (l == 0) break;

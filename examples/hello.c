@@ -1,4 +1,4 @@
-/* hello.c - every rank brings its number; every rank learns the sum.
+/* hello.c - adds the numbers of all ranks. Every rank gets the sum.
  * Try: tutti run -n 4 build/examples/hello
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* hello_mpi.c - ranks of an MPI: every rank brings its number; every rank learns the sum.
+/* hello_mpi.c - adds the numbers of all ranks of an MPI job. Every rank gets the sum.
  * Try: mpirun.openmpi -n 4 build/examples/hello_mpi_ompi
  *      TUTTI_NODES=0,0,1,1 TUTTI_EXPLAIN=1 mpirun.mpich -n 4 build/examples/hello_mpi_mpich
  *      tutti run -n 4 build/examples/hello_mpi_ompi
@@ -8,13 +8,13 @@
 #include <tutti_mpi.h>
 #include <tutti_plan.h>
 
-/* Print the output of TUTTI_EXPLAIN=1, and warnings. */
+/* Prints the output of TUTTI_EXPLAIN=1, and warnings. */
 static void say(void *ctx, int level, const char *line) {
   (void)ctx, (void)level;
   fprintf(stderr, "%s\n", line);
 }
 
-/* The other ranks may wait for this one: end them all. */
+/* On an error, ends all ranks, because others may be waiting for this one. */
 static void check(tutti_status status) {
   if (!status) return;
   fprintf(stderr, "%s\n", tutti_error());

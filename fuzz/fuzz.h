@@ -1,8 +1,8 @@
-/* fuzz.h - shared by the fuzzers: a file from outside as a text, and assertions.
+/* fuzz.h - shared by the fuzzers: untrusted bytes as a string, and assertions.
  *
- * Idea       every fuzz_NAME.c has one entry, which takes any bytes and must return in time,
- *            without a finding of the sanitizers. `make fuzz` builds it with libFuzzer;
- *            `make check` runs it over the files of fuzz/corpus/NAME.tar (replay.c).
+ * Idea       every fuzz_NAME.c has one entry point. It accepts any bytes, and must return within a
+ *            time limit and without a report from the sanitizers. `make fuzz` builds it with
+ *            libFuzzer. `make check` runs it on the files of fuzz/corpus/NAME.tar (replay.c).
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef FUZZ_H
 #define FUZZ_H
@@ -15,7 +15,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* If the condition does not hold, prints a sentence and ends the process. */
+/* Prints a message and ends the process if the condition does not hold. */
 #define need(holds)                                                              \
   do {                                                                           \
     if (!(holds)) {                                                              \
@@ -24,8 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
     }                                                                            \
   } while (0)
 
-/* A copy of exactly this length, so that the sanitizer detects reads beyond its end; the caller
- * frees it. */
+/* Returns a copy of exactly this length, so that the sanitizer detects reads beyond its end. The caller frees it. */
 static inline char *fuzz_text(const uint8_t *data, size_t size) {
   char *text = malloc(size + 1);
   need(text);

@@ -1,9 +1,11 @@
-/* fuzz_aggregator.c - what members of an aggregator's session, and an aggregator above it, may send: heads that make sense or
- * not, any number of bytes, in any order; members that do not read, or go.
+/* fuzz_aggregator.c - fuzzes a session of an aggregator: its members and the aggregator above it
+ * send valid and invalid heads, any number of bytes, in any order. Members may also stop reading,
+ * or leave.
  *
- * Idea       the session has sockets whose other ends the input plays. Heads are right but for some fields, so that turns go
- *            on and the ring of sums fills.
- * Invariant  the session writes nothing over sums that a member has not got, and ends when what comes makes no sense.
+ * Idea       the session has sockets, and the input controls their other ends. Most fields of the
+ *            heads are correct, so that sums complete and the ring of sums fills.
+ * Invariant  the session does not overwrite sums that a member has not received, and ends when it
+ *            receives invalid data.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <signal.h>
 #include <sys/socket.h>
@@ -22,7 +24,7 @@ static unsigned byte(void) {
   return at < end ? *at++ : 0;
 }
 
-/* full: the peer does not read and the socket's buffer is full, so sums stay in the ring. */
+/* If `full` is true, the peer does not read and the socket's buffer is full, so sums stay in the ring. */
 static void open_ends(bool full) {
   static const char waste[BLOCK];
   const int room = 64 << 10;
@@ -37,7 +39,7 @@ static void open_ends(bool full) {
   }
 }
 
-/* No sum is overwritten before all members that are there have it. */
+/* Checks that a sum is not overwritten before all connected members have received it. */
 static void look(const tt_session *s) {
   uint64_t least = s->made;
   for (uint32_t i = 0; i < MEMBERS; i++)

@@ -1,9 +1,12 @@
-/* fuzz_meet.c - what other processes may send to a meeting: strangers and members to a rendezvous, to the agent of a host and to
- * a waiting room, and the agent above to an agent below it.
+/* fuzz_meet.c - fuzzes the services of the bootstrap: a rendezvous, the agent of a host, and a
+ * waiting room, which receive data from strangers and members, and an agent that receives data from
+ * the agent above it.
  *
- * Idea       The service has sockets whose other ends the input plays: it connects, says hello, proves the key, sends frames.
- *            Each step is right but for some fields, or bytes of the input as they are.
- * Invariant  Only who has proven the key takes part. The service counts its members and its strangers right.
+ * Idea       The service has sockets, and the input controls their other ends. It connects, sends a
+ *            hello, proves the key, and sends frames. Each step is correct except for
+ *            some fields, or consists of bytes of the input.
+ * Invariant  Only a process that has proven the key takes part. The service counts its members and
+ *            strangers correctly.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <signal.h>
 #include <stdbool.h>
@@ -17,7 +20,7 @@
 enum { ENDS = 4, RANKS = 3, STEPS = 300 };
 static const char KEY[TT_KEY] = "0123456789abcdef0123456789abcde";
 
-typedef struct far_end { /* a process that the input plays; fd -1: it has not come, or is gone */
+typedef struct far_end { /* a process that the input controls; fd is -1 if it is not connected */
   int fd;
   bool local, greeted;
   tt_hello hello;
@@ -25,7 +28,7 @@ typedef struct far_end { /* a process that the input plays; fd -1: it has not co
 
 static const uint8_t *at, *end;
 static far_end ends[ENDS], above; /* above: the agent's parent */
-static int proofs;                /* that were right */
+static int proofs;                /* number of correct proofs */
 
 static unsigned byte(void) {
   return at < end ? *at++ : 0;
@@ -53,7 +56,7 @@ static void say(far_end *e, const void *bytes, size_t n) {
   if (e->fd >= 0 && n) send(e->fd, bytes, n, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* Bytes of the input as they are. */
+/* Sends bytes of the input unchanged. */
 static void say_anything(far_end *e) {
   const size_t n = tt_min((size_t)(end - at), (size_t)byte());
   const uint8_t *from = at;
@@ -97,7 +100,7 @@ static void say_hello(far_end *e) {
   say(e, &g, e->local ? sizeof g : sizeof g.hello);
 }
 
-/* The answer to a challenge, if one has come. */
+/* Answers a challenge, if one has arrived. */
 static void say_proof(far_end *e) {
   const unsigned wrong = byte() % 4 ? 0 : byte();
   tt_challenge c;
@@ -113,7 +116,7 @@ static void say_proof(far_end *e) {
 
 static char body[4096];
 
-/* Rows, each right but for some bytes. */
+/* Writes rows, each correct except for some bytes. */
 static size_t put_rows(void) {
   size_t n = 0;
   for (unsigned k = byte() % 4 + 1; k > 0; k--) {
@@ -174,7 +177,7 @@ static void say_frame(far_end *e) {
 
 /* ---- the agent above ---- */
 
-/* A table of all ranks, right but for some bytes. */
+/* Writes a table of all ranks, correct except for some bytes. */
 static size_t put_table(void) {
   uint32_t offset = (uint32_t)tt_row_bytes((RANKS + 1) * sizeof offset);
   for (int r = 0; r <= RANKS; r++) {
@@ -220,7 +223,7 @@ static void look(const tt_service *s) {
   need(know <= proofs);
 }
 
-/* Some seconds pass. */
+/* Lets some seconds pass. */
 static void pass_time(tt_service *s) {
   const double some = byte() % 16 / 2.0;
   s->wait.since -= some;
@@ -235,7 +238,7 @@ static void come(tt_service *s, far_end *e) {
   *e = (far_end){.fd = connect_to(s, local, false), .local = local};
 }
 
-/* False: the bootstrap has ended. */
+/* Returns false if the bootstrap has ended. */
 static bool act(tt_service *s) {
   static char waste[1 << 16];
   const unsigned what = byte();
@@ -264,7 +267,7 @@ static bool act(tt_service *s) {
   return goes_on;
 }
 
-/* A rendezvous, that lasts or not, with a waiting room or without; or an agent. */
+/* Creates a rendezvous that lasts or not, with or without a waiting room; or an agent. */
 static tt_service *begin(unsigned kind) {
   tt_service *s = tt_service_new(KEY);
   need(s);

@@ -1,10 +1,13 @@
-/* fuzz_network.c - what a broken or hostile peer may send over a network: packets, bytes behind them, control messages,
- * agreements, messages of programs; from any rank, of any length, in any order.
+/* fuzz_network.c - fuzzes the data that a broken or hostile peer may send over a network: packets
+ * and the bytes that follow them, control messages, agreements, messages of programs, from any
+ * rank, of any length, in any order.
  *
- * Idea       a network without a cable: each receive that the wire posts is completed with bytes of the input. The input is a
- *            list of deliveries: which receive, from whom, how many bytes, whether right headers or the bytes as they are. In
- *            between the wire does what its users do: looks, views, pulls, agrees, asks.
- * Invariant  no delivery makes the wire read or write outside its buffers; what makes no sense is an error with a sentence.
+ * Idea       a network without a physical link: each receive that the wire posts is completed with
+ *            bytes of the input. The input is a list of deliveries: which receive, from which rank,
+ *            how many bytes, and whether the headers are correct or bytes of the input. Between
+ *            deliveries, the wire is used as by its users: look, view, pull, agree, ask.
+ * Invariant  no delivery makes the wire read or write outside its buffers. Invalid data is reported
+ *            as an error with a message.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "agree.h"
 #include "fuzz.h"
@@ -46,7 +49,7 @@ static int net_pick(void *self, unsigned number, const int *ranks, int n, tutti_
 
 /* ---- deliveries ---- */
 
-/* A head that is right but for some bytes of the input. */
+/* Writes a head that is correct except for some bytes of the input. */
 static void write_head(const posted *p, size_t n) {
   uint8_t whole[sizeof(tt_heading) + sizeof(tt_net_control)] = {0};
   const tt_heading head = {.net = ID,
@@ -57,8 +60,7 @@ static void write_head(const posted *p, size_t n) {
   const uint64_t id = ID;
   memcpy(whole, p->tag >= TAG_CONTROL ? (const void *)&id : (const void *)&head,
          p->tag >= TAG_CONTROL ? sizeof id : sizeof head);
-  if (p->tag ==
-      TT_LANE_P2P) { /* and the message's own: its count and type are those of the receive */
+  if (p->tag == TT_LANE_P2P) { /* also the message's own header, as in the receive */
     const struct {
       uint64_t count;
       uint32_t type, inside;
@@ -84,7 +86,7 @@ static void deliver(void) {
            how >> 6 == 3 ? TUTTI_NET_LOST : 0);
 }
 
-/* ---- what users of the wire do ---- */
+/* ---- operations of users of the wire ---- */
 
 static void look(tt_wire *w, int peer, int lane) {
   tt_stamp stamp;
@@ -115,7 +117,7 @@ static void act(tt_wire *w, tt_p2p *p2p, bool *agrees, tutti_status *status) {
       if (!*agrees) *status = w->net_agree->enter(w, 1, 0);
       *agrees = true;
       if (!*status) *status = w->net_agree->step(w, &decision);
-      if (decision) { /* of these ranks */
+      if (decision) { /* among these ranks */
         int list[RANKS], mine;
         tutti_net net;
         if (!decision->status) w->net_agree->network(w, decision, list, &mine, &net);
@@ -155,7 +157,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   for (int turn = 0; at < end && !status && turn < 300; turn++) act(w, p2p, &agrees, &status);
   need(!status || *tutti_error());
   bool moved = false;
-  for (int k = 0; ndone && k < 100; k++) w->net->poll(w, &moved); /* what was sent leaves */
+  for (int k = 0; ndone && k < 100; k++) w->net->poll(w, &moved); /* sends the remaining data */
   tt_p2p_free(p2p);
   w->peer->close(w);
   return 0;

@@ -1,8 +1,8 @@
-/* fuzz_numbers.c - numbers of every size in the public functions that take numbers.
+/* fuzz_numbers.c - passes numbers of every size to the public functions that take numbers.
  *
- * Idea       the first byte of an input chooses a function, the others are its numbers: each is an
- *            index of a table of extreme values, or small. Functions that read or write vectors get
- *            as many elements as fit, or a count whose bytes overflow.
+ * Idea       the first byte of an input selects a function. Each other byte is one of its numbers:
+ *            an index into a table of extreme values, or a small number. Functions that access
+ *            vectors get as many elements as fit, or a count whose size in bytes overflows.
  * Invariant  each call returns in time, with a finite estimate or an error message.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <limits.h>
@@ -63,7 +63,7 @@ static double real(void) {
   return n < 128 ? (double)n / 16 : extreme[n % (sizeof extreme / sizeof *extreme)];
 }
 
-/* A number of elements that is in the room, or whose bytes exceed a size. */
+/* Returns a number of elements that fits into the buffer, or whose size in bytes overflows a size_t. */
 static size_t count(tutti_type type) {
   const uint64_t n = number(), size = tutti_type_size(type) ? tutti_type_size(type) : 16;
   return n <= ROOM / 16 || n > SIZE_MAX / size ? n : n % (ROOM / 16);
@@ -76,7 +76,7 @@ static void said(tutti_status status) {
   need(status == TUTTI_OK || strlen(tutti_error()) > 3);
 }
 
-/* ---- of one rank of several: nothing is sent ---- */
+/* ---- one rank of several; nothing is sent ---- */
 
 static void prices_of_calls(void) {
   double seconds = 0;
@@ -129,7 +129,7 @@ static void schedules(void) {
   const int rank = whole(), root = whole();
   if (ranks > 64 && ranks <= 1 << 24) ranks = ranks % 64;
   const tutti_coll coll = (tutti_coll)(number() % (TUTTI_COLL_COUNT + 1));
-  if (ranks > 1 << 24 && rank >= 0) return; /* legal, but the schedules are too long */
+  if (ranks > 1 << 24 && rank >= 0) return; /* valid, but the schedules are too long */
   if (tutti_schedule_text(name, coll, ranks, rank, root, whole(), &text)) return;
   const tutti_drawing drawing = {.size = sizeof drawing,
                                  .picture = (tutti_picture)(number() % (TUTTI_PICTURE_COUNT + 1)),
@@ -185,7 +185,7 @@ static void ids(void) {
   const int ranks = whole(), newcomers = whole();
   const bool serves = ranks > 0 && ranks <= 1 << 20 && newcomers > 0 && newcomers <= 1000;
   if (!serves)
-    said(tutti_unique_id_growing(ranks, newcomers, &id)); /* else its thread would stay */
+    said(tutti_unique_id_growing(ranks, newcomers, &id)); /* otherwise its thread would remain */
 }
 
 /* ---- one rank, on which every call completes immediately ---- */

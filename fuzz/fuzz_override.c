@@ -1,7 +1,7 @@
-/* fuzz_override.c - overrides of the plan (TUTTI_ALGO), and the parameters in plan names.
+/* fuzz_override.c - fuzzes overrides of the plan (TUTTI_ALGO), and the parameters in plan names.
  *
- * Invariant  an override is refused with a sentence, or it can be looked up; a plan
- *            of that name is built and proven, or refused with a sentence.
+ * Invariant  an override is rejected with a message, or it can be looked up. A plan of that name is
+ *            built and proven, or rejected with a message.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fuzz.h"
 #include "override.h"

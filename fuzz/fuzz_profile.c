@@ -1,7 +1,7 @@
-/* fuzz_profile.c - an untrusted profile (TUTTI_PROFILE, `--network`).
+/* fuzz_profile.c - reads untrusted profiles (TUTTI_PROFILE, `--network`).
  *
- * Invariant  it is refused with line and column, or it is written back to the same figures,
- *            and every price computed from them is a number.
+ * Invariant  a profile is rejected with line and column, or writing it back yields the same
+ *            parameters, and every estimate computed from them is a number.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 
@@ -27,7 +27,7 @@ static void reads_back(const tt_profile *machine) {
   free(twice);
 }
 
-/* One plan on four ranks, two on each node. */
+/* Estimates one plan on four ranks, two on each node. */
 static void is_priced(const char *text) {
   const tutti_question question = {.size = sizeof question,
                                    .ranks = 4,
@@ -36,7 +36,7 @@ static void is_priced(const char *text) {
                                    .topo = "node:2 core:2",
                                    .only = "fold(ring)"};
   tutti_prices *prices;
-  if (tutti_prices_make(&question, &prices)) return; /* figures of a missing level */
+  if (tutti_prices_make(&question, &prices)) return; /* a level has no parameters */
   for (uint64_t bytes = 1; bytes <= 1 << 20; bytes <<= 10) {
     tutti_offer offer = {.size = sizeof offer};
     need(tutti_prices_offer(prices, bytes, 0, 1, &offer) == TUTTI_OK);

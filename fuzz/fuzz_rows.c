@@ -1,10 +1,13 @@
-/* fuzz_rows.c - what other ranks bring to the rounds of a meeting: rows and answers in a store, rows of a gather, cards, addresses,
- * what they say of themselves and of a network.
+/* fuzz_rows.c - fuzzes the data that other ranks contribute to the rounds of the bootstrap: rows
+ * and answers in a store, rows of a gather, cards, addresses, and descriptions of ranks and
+ * networks.
  *
- * Idea       The store, the gather and the meeting are the input's. Each returns what the ranks of this program would bring, this
- *            rank's own row among them, but for some bytes, or bytes of the input. What a row has is known from the row that
- *            this rank brings itself.
- * Invariant  Nothing is read outside of a row. A communicator that cannot be made is an error with a sentence.
+ * Idea       The input controls the store, the gather and the meeting. Each returns the rows that
+ *            the ranks of this program would contribute, including this rank's own row, with some
+ *            bytes changed, or replaced by bytes of the input. The row that this rank contributes
+ *            shows what a row contains.
+ * Invariant  Nothing outside of a row is read. If a communicator cannot be created, there is an
+ *            error with a message.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "build_comm.h"
 #include "create.h"
@@ -21,12 +24,12 @@ static unsigned byte(void) {
   return at < end ? *at++ : 0;
 }
 
-/* Some of these bytes become others. */
+/* Changes some of these bytes. */
 static void spoil(char *bytes, size_t n) {
   for (unsigned k = byte() % 8; n && k > 0; k--) {
     const size_t where = (byte() | byte() << 8u) % n;
     const unsigned how = byte();
-    if (how == 0) /* a text without an end, a number of ones */
+    if (how == 0) /* a string without a terminator, a number with all bits set */
       memset(bytes + where, 0xff, tt_min(n - where, (size_t)byte()));
     else
       bytes[where] = (char)how;
@@ -40,7 +43,7 @@ static size_t other_size(size_t n) {
 
 /* ---- a store ---- */
 
-/* As store.c has them. */
+/* The layout of a row, as in store.c. */
 typedef struct store_row {
   uint64_t number;
   int32_t status;
@@ -98,11 +101,11 @@ static int store_get(void *ctx, const char *key, void *to, size_t size, size_t *
   }
   spoil(value, *n);
   *n = other_size(*n);
-  memcpy(to, value, tt_min(*n, size)); /* a value that is too long says so */
+  memcpy(to, value, tt_min(*n, size)); /* reports the true length even if the value is too long */
   return 0;
 }
 
-/* Some rounds, and a look at all bytes of their tables. */
+/* Runs some rounds, and reads all bytes of their tables. */
 static void meet(tt_meeting *m) {
   static char mine[40] = "what this rank brings";
   tutti_status status = TUTTI_OK;
@@ -152,12 +155,14 @@ static void over_gather(void) {
 
 /* ---- communicators ---- */
 
-/* What rank 0 says of itself and of the settings, in the first round of a network: more than the others. */
+/* The row of rank 0 in the first round of a network. It describes rank 0 and the settings, so it is longer than the
+ * others. */
 static char first_row[MOST];
 static size_t first_bytes, member_bytes;
-static int rounds; /* so far; < 0: not of a network */
+static int rounds; /* rounds so far; < 0 if they are not those of a network */
 
-/* Rank 0's figures are believed: other figures mean other prices. Its numbers and texts are not. */
+/* Restores rank 0's model parameters. Ranks trust them, because they only change estimates. Its counts and names are
+ * not trusted. */
 static void believe_figures(char *row) {
   tt_profile is, was;
   memcpy(&was, first_row + member_bytes, sizeof was);
@@ -176,7 +181,7 @@ static void believe_figures(char *row) {
   memcpy(row + member_bytes, &was, sizeof was);
 }
 
-/* A round: each rank brings what this one does, but for some bytes. */
+/* Runs a round. The row of each rank is the row of this rank, except for some bytes. */
 static tutti_status gather_cards(tt_meeting *m, tutti_status failed, const void *mine, size_t bytes,
                                  tt_table *all) {
   static char sent[RANKS][sizeof(tt_row) + MOST];
@@ -230,7 +235,7 @@ static int send_nothing(void *self, int slot, int peer, int tag, const void *byt
   return 0;
 }
 
-/* Settings of rank 0 may start calls, which no other rank joins here. */
+/* Settings of rank 0 may start calls, which no other rank joins here, so they have to fail. */
 static int polls;
 static int poll_a_while(void *self, int slots, tutti_net_done *out, int most, int *n) {
   return posted_net_poll(self, slots, out, most, n) || ++polls > 100;
@@ -265,7 +270,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   end = data + size;
   setenv("TUTTI_PROFILE", "none", 1);
   if (!first_bytes)
-    for (me = 1; me >= 0; me--) from_net(); /* how long rows are */
+    for (me = 1; me >= 0; me--) from_net(); /* determines the lengths of rows */
   me = (int)byte() % RANKS;
   kinds[byte() % 4]();
   return 0;

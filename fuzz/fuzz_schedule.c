@@ -1,8 +1,8 @@
-/* fuzz_schedule.c - an untrusted schedule.
+/* fuzz_schedule.c - reads untrusted schedules.
  *
- * Invariant  it is refused with line and column, or its printed text reads back to the
- *            same schedule. A schedule that the prover accepts is right in a random order of
- *            events, sliced as well, and can be drawn.
+ * Invariant  a schedule is rejected with line and column, or its printed text reads back as the
+ *            same schedule. A schedule that the prover accepts is correct in a random order of
+ *            events, also in slices, and can be drawn.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fuzz.h"
 #include "simulate.h"
@@ -29,11 +29,11 @@ static void reads_back(tt_sched **all, int ranks) {
   free(t.at);
 }
 
-/* Is it small enough to simulate? */
+/* Returns true if the schedule is small enough to simulate. */
 static bool is_small(tt_sched *const *all, int ranks) {
   uint64_t steps = 0, moved = 0;
   for (int r = 0; r < ranks && ranks <= MOST_RANKS; r++) {
-    if (!all[r]) return true; /* refused immediately */
+    if (!all[r]) return true; /* will be rejected immediately */
     moved += (uint64_t)all[r]->blocks + all[r]->tmp_blocks;
     steps += all[r]->nsteps;
     for (uint32_t i = 0; i < all[r]->nsteps; i++) {
@@ -48,7 +48,7 @@ static bool is_small(tt_sched *const *all, int ranks) {
 static void sliced_is_proven(tt_sched *const *all, int ranks) {
   tt_sched *parts[MOST_RANKS];
   tutti_report report = {.size = sizeof report};
-  if (tt_coll_owned(all[0]->coll)) return; /* one block for each rank: not sliced */
+  if (tt_coll_owned(all[0]->coll)) return; /* one block per rank, so it is not sliced */
   for (int r = 0; r < ranks; r++) need(parts[r] = tt_sched_sliced(all[r], 3, 2));
   need(tt_prove(parts, ranks, &report) == TUTTI_OK && report.proven);
   for (int r = 0; r < ranks; r++) tt_sched_free(parts[r]);

@@ -1,10 +1,13 @@
-/* fuzz_tcp.c - what may come over the network between hosts that uses sockets: handshakes that fail, hellos and welcomes, messages for
- * receives that wait, that have not begun or whose network is not made yet, receipts; whole, in parts, in any order.
+/* fuzz_tcp.c - fuzzes the socket network between hosts: failing handshakes, hellos and welcomes,
+ * receipts, and messages for receives that are posted, not posted yet, or whose network does not
+ * exist yet. Data arrives whole or in parts, in any order.
  *
- * Idea       TLS is a table of functions, and this one is bare sockets: what comes out of TLS, a process of the job has sent, and
- *            the input plays these processes. It calls this process, or is called by it. Heads are right but for some fields.
- *            In between this process begins receives and sends, makes networks, and closes them.
- * Invariant  A receive gets only what a rank of its network has sent for it. Nothing is written outside of its memory.
+ * Idea       TLS is a table of functions, which are plain socket functions here. Data received over
+ *            TLS is from processes of the job, and the input controls these processes. They connect
+ *            to this process, or it connects to them. Heads are correct except for some fields. In
+ *            between, this process starts receives and sends, and creates and closes networks.
+ * Invariant  A receive gets only data that a rank of its network has sent for it. Nothing is
+ *            written outside of its memory.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <signal.h>
@@ -25,9 +28,9 @@ static unsigned byte(void) {
   return at < end ? *at++ : 0;
 }
 
-/* ---- TLS that hides nothing ---- */
+/* ---- TLS without encryption ---- */
 
-typedef struct bare { /* an end of a connection; its first byte says how the handshake ends */
+typedef struct bare { /* an end of a connection; its first byte determines how the handshake ends */
   int fd, shaken;
 } bare;
 
@@ -99,15 +102,15 @@ static const tt_tls bare_tls = {.size = sizeof bare_tls,
 
 typedef struct request {
   bool begun, receives;
-  int peer, tag; /* TUTTI_NET_ANY: of any */
+  int peer, tag; /* TUTTI_NET_ANY for any peer */
   size_t n;
-  char *bytes; /* of exactly that size */
+  char *bytes; /* allocated with exactly that size */
 } request;
 
-typedef struct mine { /* one of its networks */
+typedef struct mine { /* a network of this process */
   bool open;
   int ranks;
-  const int *members; /* NULL: all */
+  const int *members; /* NULL for all ranks */
   tutti_net net;
   request slot[SLOTS_USED];
 } mine;
@@ -116,9 +119,9 @@ static tcp_world *world;
 static mine nets[NETS];
 static tcp_address addresses[RANKS];
 static int called,
-    line[LINES];            /* where it calls others; the other ends of its connections, or -1 */
-static uint32_t who[LINES]; /* whom the other end says to be */
-static bool sincere;        /* the bytes of all messages name these */
+    line[LINES]; /* called: its peers' listener; line: the peers' ends of connections, or -1 */
+static uint32_t who[LINES]; /* the rank that the other end claims to be */
+static bool sincere;        /* messages contain only bytes that identify their sender */
 
 static const void *address_of(void *ctx, int rank, size_t *bytes) {
   (void)ctx;
@@ -130,7 +133,7 @@ static void drop_nothing(void *ctx) {
   (void)ctx;
 }
 
-/* As tcp_maker.c does, but for TLS and the listener's family. */
+/* Does the same as tcp_maker.c, except for TLS and the address family of the listener. */
 static void open_world(void) {
   world = calloc(1, sizeof *world);
   need(world);
@@ -167,7 +170,7 @@ static void listen_for_calls(void) {
   }
 }
 
-/* ---- what this process does ---- */
+/* ---- operations of this process ---- */
 
 static void make_net(void) {
   for (int i = 1; i < NETS; i++) {
@@ -221,7 +224,7 @@ static void cancel(mine *m) {
   r->begun = false;
 }
 
-/* What it hears of its requests makes sense. */
+/* Checks that the reported results of its requests make sense. */
 static void poll_net(mine *m) {
   tutti_net_done done[8];
   int n = 0;
@@ -249,17 +252,17 @@ static void ask_fate(mine *m) {
   m->net.fate(m->net.self, (int)byte() % m->ranks, words, sizeof words);
 }
 
-/* ---- what others do ---- */
+/* ---- operations of other processes ---- */
 
 static void hang_up(int *fd) {
-  const struct linger now = {.l_onoff = 1}; /* with a reset, so that no port stays taken */
+  const struct linger now = {.l_onoff = 1}; /* closes with a reset, so that no port stays in use */
   if (*fd < 0) return;
   setsockopt(*fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
   close(*fd);
   *fd = -1;
 }
 
-/* It calls this process, or answers a call. */
+/* Connects to this process, or accepts a connection from it. */
 static void come(int *fd) {
   struct sockaddr_un {
     sa_family_t family;
@@ -334,7 +337,7 @@ static void act(void) {
       come(fd);
       who[k] = 0;
       break;
-    case 1: /* how a handshake ends */
+    case 1: /* determines how a handshake ends */
       sincere &= !who[k];
       say(*fd, &(char){(char)byte()}, 1);
       break;
@@ -372,7 +375,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   nets[0].ranks = RANKS;
   for (int step = 0; at < end && step < STEPS; step++) act();
   for (int i = 0; i < LINES; i++) hang_up(&line[i]);
-  close(called); /* what waits there is reset */
+  close(called); /* resets pending connections */
   for (int r = 0; r < RANKS; r++)
     if (world->peers[r]) tcp_lose(world, world->peers[r], TCP_DIED);
   for (int i = 0; i < NETS; i++) poll_net(&nets[i]);

@@ -1,15 +1,16 @@
-/* fuzz_topology.c - untrusted descriptions of the placement: levels, a file of racks
+/* fuzz_topology.c - reads untrusted descriptions of the placement: levels, a file of racks
  * (TUTTI_TOPO), a list of nodes (TUTTI_NODES).
  *
- * Invariant  it is refused with a sentence, or its domains nest and hold every rank once; the
- *            derived placement reads back, and gives the same levels without the topology.
+ * Invariant  a description is rejected with a message, or its domains are nested and contain every
+ *            rank once. The derived placement reads back, and yields the same levels without the
+ *            topology.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fuzz.h"
 #include "placement.h"
 
 enum { RANKS = 12, MOST = 4096 };
 
-/* The counts of every level's domains add up to the number of domains of the next level. */
+/* Checks that the counts of every level's domains add up to the number of domains of the next level. */
 static void nests(const tt_tree *t) {
   int64_t domains = 1;
   need(t->levels >= 1 && t->levels <= TT_TREE_LEVELS && t->ranks >= 1);
@@ -31,12 +32,12 @@ static void placements_of(tt_placement *placements, int ranks, bool nodes) {
     placements[r] = (tt_placement){.node = nodes ? r / 3 : 0, .cache = r % 2};
     snprintf(placements[r].host, sizeof placements[r].host, "n%02d", r / 3);
   }
-  /* patterns that can match in a practically endless number of ways */
+  /* for patterns that can match in a practically endless number of ways */
   snprintf(placements[0].host, sizeof placements[0].host,
            "n11111111111111111111111111111111111111111");
 }
 
-/* Every rank has its own place, and a node. */
+/* Checks that every rank has its own slot, and a node. */
 static void placed(const tt_layout *s, int ranks) {
   unsigned char *there = calloc(2, (size_t)ranks);
   need(there && s->nodes >= 1 && s->nodes <= ranks && s->inside >= 0);

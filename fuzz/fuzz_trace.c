@@ -1,6 +1,6 @@
-/* fuzz_trace.c - an untrusted trace, read by `tutti trace`.
+/* fuzz_trace.c - reads untrusted traces with the reader of `tutti trace`.
  *
- * Invariant  it is refused with line and column, or the whole report is printed.
+ * Invariant  a trace is rejected with line and column, or the whole report is printed.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <fcntl.h>
 #include <stdarg.h>
@@ -13,7 +13,7 @@
 
 static char said[400];
 
-/* Replaces cli.c's function, which would print. */
+/* Replaces the function of cli.c, which would print. */
 int cli_fail(int status, const char *command, const char *format, ...) {
   va_list args;
   va_start(args, format);
@@ -22,7 +22,7 @@ int cli_fail(int status, const char *command, const char *format, ...) {
   return command ? status : CLI_FAILED;
 }
 
-/* Discards output; returns the descriptor to restore. */
+/* Discards output. Returns the descriptor to restore. */
 static int hush(void) {
   fflush(stdout);
   const int kept = dup(1), nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);

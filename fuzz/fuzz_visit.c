@@ -1,10 +1,12 @@
-/* fuzz_visit.c - what may answer a process that comes to a meeting: a rendezvous, the agent of its host, an agent on another
- * host, a waiting room; or what has taken their place.
+/* fuzz_visit.c - fuzzes the replies to a process that connects to the bootstrap: those of a
+ * rendezvous, of the agent of its host, of an agent on another host, or of a waiting room; or of a
+ * process that has replaced one of them.
  *
- * Idea       A thread listens where the process comes. It plays the other end by the input: a handshake, replies, tables and
- *            descriptors, each right but for some fields, and then it ends the connection, so that no run waits for a time limit.
- * Invariant  The process trusts nothing before the other end has proven the key. It ends with an error and a sentence, and keeps
- *            no descriptor.
+ * Idea       A thread listens where the process connects. The input controls this end: it sends a
+ *            handshake, replies, tables and descriptors, each correct except for some fields, and
+ *            then closes the connection, so that no run waits for a time limit.
+ * Invariant  The process trusts nothing before the other end has proven the key. It fails with an
+ *            error message, and leaves no descriptor open.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -23,7 +25,7 @@
 enum { RANKS = 3, CALLS = 16, HOST = 5 };
 
 static const uint8_t *at, *end;
-static char key[TT_KEY + 1]; /* this process's own: several may run */
+static char key[TT_KEY + 1]; /* unique to this process, because several may run */
 static int port, listener;
 
 static unsigned byte(void) {
@@ -32,14 +34,14 @@ static unsigned byte(void) {
 
 /* ---- the other end ---- */
 
-typedef struct other { /* of one connection */
+typedef struct other { /* the other end of one connection */
   int fd;
 } other;
 
 static void say(const other *o, const void *bytes, size_t n) {
   for (const char *from = bytes; n;) {
     const ssize_t part = send(o->fd, from, n, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (part <= 0) return; /* it has hung up, or reads nothing */
+    if (part <= 0) return; /* the peer has closed the connection, or does not read */
     from += part, n -= (size_t)part;
   }
 }
@@ -55,7 +57,7 @@ static uint32_t number_of_some(void) {
   return numbers[byte() % (sizeof numbers / sizeof *numbers)];
 }
 
-/* The handshake of a rendezvous. False: it does not end well. */
+/* Plays the handshake of a rendezvous. Returns false if it fails. */
 static bool greet(other *o) {
   const unsigned odd = byte();
   tt_hello hello;
@@ -64,7 +66,7 @@ static bool greet(other *o) {
   if (!hear(o, &hello, sizeof hello)) return false;
   tt_prove_key(TT_RENDEZVOUS, key, &hello, c.nonce, c.proof);
   if (odd & 2) ((char *)&c)[byte() % sizeof c] ^= (char)byte();
-  if (odd & 4) { /* a refusal, or none of this protocol */
+  if (odd & 4) { /* a refusal, or data of another protocol */
     tt_reply reply = {-(int)(byte() % 20), byte() * 2u};
     if (odd & 8) reply.bytes = number_of_some();
     char words[600];
@@ -89,7 +91,7 @@ static void put_numbers(size_t n) {
   }
 }
 
-/* A table of all ranks, right but for some bytes. Returns its bytes. */
+/* Writes a table of all ranks, correct except for some bytes. Returns its size in bytes. */
 static size_t put_table(char *to, int ranks) {
   uint32_t offset = (uint32_t)tt_row_bytes(((size_t)ranks + 1) * sizeof offset);
   for (int r = 0; r <= ranks; r++) {
@@ -165,7 +167,7 @@ static void play_above(other *o) {
 
 /* ---- the agent of a host ---- */
 
-/* A descriptor of a table; it may be of something else. */
+/* Returns a descriptor of a table, or of something else. */
 static int descriptor_of(size_t n, unsigned odd) {
   const int fd = odd & 1 ? open("/dev/null", O_RDWR | O_CLOEXEC)
                          : memfd_create("table", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -235,7 +237,7 @@ static void *listen_on(void *arg) {
     if (which == AGENT || greet(&o)) play[which](&o);
     shutdown(o.fd, SHUT_WR);
   }
-  while (n) { /* with a reset, so that no port stays taken */
+  while (n) { /* closes with a reset, so that no port stays in use */
     const struct linger now = {.l_onoff = 1};
     setsockopt(open[--n], SOL_SOCKET, SO_LINGER, &now, sizeof now);
     close(open[n]);
@@ -243,7 +245,7 @@ static void *listen_on(void *arg) {
   return NULL;
 }
 
-/* The name of the agent's socket, as visit.c makes it. */
+/* Binds to the name of the agent's socket, which is computed as in visit.c. */
 static void listen_as_agent(void) {
   struct sockaddr_un name = {.sun_family = AF_UNIX};
   const uint64_t host = HOST;
@@ -271,7 +273,7 @@ static void listen_here(part which) {
   need(!listen(listener, CALLS));
 }
 
-/* ---- the process that comes ---- */
+/* ---- the connecting process ---- */
 
 static tutti_status come_to_room(const tt_rendezvous *r) {
   tutti_comm *comm = NULL;
@@ -316,7 +318,7 @@ static tutti_status come_to_agent(const tt_rendezvous *r) {
   return status;
 }
 
-/* The number that the next descriptor gets. */
+/* Returns the number that the next descriptor will get. */
 static int next_descriptor(void) {
   const int fd = dup(STDERR_FILENO);
   close(fd);

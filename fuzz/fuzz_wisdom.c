@@ -1,7 +1,7 @@
-/* fuzz_wisdom.c - untrusted wisdom (TUTTI_WISDOM, `tutti tune --wisdom`).
+/* fuzz_wisdom.c - reads untrusted wisdom (TUTTI_WISDOM, `tutti tune --wisdom`).
  *
- * Invariant  either a text is refused with line and column, and no entry is kept; or writing it
- *            back gives the same entries, and an entry found for a call may run for that call.
+ * Invariant  either a text is rejected with line and column, and no entry is kept, or writing it
+ *            back yields the same entries. An entry that is found for a call can run that call.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "choose.h"
 #include "fuzz.h"
@@ -25,7 +25,7 @@ static void reads_back(const tt_wisdom *w) {
   tt_wisdom_clear(&again);
 }
 
-/* Looks it up on four ranks, as if it had been measured there. */
+/* Looks up a plan on four ranks, as if it had been measured there. */
 static void is_chosen_from(const tt_wisdom *w, tt_chooser *c) {
   const tt_override none = {0};
   for (int i = 0; i < w->n && i < 8; i++) {
@@ -43,7 +43,7 @@ static void is_chosen_from(const tt_wisdom *w, tt_chooser *c) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  static tt_chooser *chooser; /* it caches prices */
+  static tt_chooser *chooser; /* kept, because it caches estimates */
   tt_setting where = {.ranks = 4, .ranks_per_core = 2, .flight = 3};
   char *text = fuzz_text(data, size);
   tt_wisdom w = {.at = NULL};

@@ -1,8 +1,9 @@
-/* replay.c - runs one fuzz target over its corpus, without a fuzzer: build/fuzz/replay_NAME over
- * every file of build/fuzz/corpus/NAME, which make unpacks from fuzz/corpus/NAME.tar, or over the files given as arguments.
+/* replay.c - runs a fuzz target on its corpus, without a fuzzer. build/fuzz/replay_NAME reads every
+ * file of build/fuzz/corpus/NAME, which make unpacks from fuzz/corpus/NAME.tar, or the files given
+ * as arguments.
  *
- * Idea       every build, also with sanitizers, tests past findings and the paths that the seeds
- *            reach. One input may take a second of processor time.
+ * Idea       every build, including those with sanitizers, tests past findings and the code paths
+ *            that the seeds cover. One input may take a second of CPU time.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <dirent.h>
 #include <time.h>
@@ -21,7 +22,7 @@ static double processor_seconds(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Returns the seconds it took; < 0: the file cannot be read. */
+/* Returns the seconds it took, or a negative number if the file cannot be read. */
 static double play(const char *path) {
   FILE *f = fopen(path, "re");
   uint8_t *bytes = NULL;
@@ -44,14 +45,14 @@ static int not_hidden(const struct dirent *entry) {
   return entry->d_name[0] != '.';
 }
 
-/* Runs all files of the folder; returns their number. */
+/* Runs all files of the folder. Returns their number. */
 static int play_all(const char *folder, double *longest, char *slowest, size_t size) {
   struct dirent **list = NULL;
   const int n = scandir(folder, &list, not_hidden, alphasort);
   for (int i = 0; i < n; i++) {
     char path[600];
     snprintf(path, sizeof path, "%s/%s", folder, list[i]->d_name);
-    printf("# %s\n", path); /* if this ends here, the last one is the culprit */
+    printf("# %s\n", path); /* if the process ends here, the last file is the cause */
     fflush(stdout);
     const double took = play(path);
     need(took >= 0);
@@ -75,7 +76,7 @@ int main(int argc, char **argv) {
     if (took < 0) return 1;
   }
   if (argc > 1) return 0;
-  const int at = name ? (int)(name - argv[0]) : 0; /* bytes of its folder */
+  const int at = name ? (int)(name - argv[0]) : 0; /* length of the folder's name */
   name = name ? name + 1 : argv[0];
   name = strncmp(name, "replay_", 7) == 0 ? name + 7 : name;
   snprintf(folder, sizeof folder, "%.*s/corpus/%s", at ? at : 1, at ? argv[0] : ".", name);

@@ -1,7 +1,8 @@
-/* verdicts.c - the prover's verdicts on many schedules. stdin: texts, each closed by a line
- * that is `.`; stdout: a line for each: `proven`, `refused` and why, or `unreadable` and why.
+/* verdicts.c - prints the prover's verdicts on many schedules. stdin has the texts, each followed
+ * by a line `.`. stdout gets a line for each: `proven`, or `refused` or `unreadable` with the
+ * reason.
  *
- * Idea       it calls the same function as `tutti plan check`, without a process for each text
+ * Idea       it calls the same function as `tutti plan check`, but needs no process for each text
  *            (models/prove_fuzz.py).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>

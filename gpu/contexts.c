@@ -1,11 +1,13 @@
-/* contexts.c - primary contexts, entered and left; the sentences of failures.
+/* contexts.c - enters and leaves primary contexts, and stores error messages.
  *
- * Idea       The driver does what a call says in the context that is current in the calling thread. Memory of the CUDA
- *            runtime, and so of PyTorch, lies in the device's primary context. Each function of the table makes it
- *            current, and then restores the caller's.
- *            The calls that go in and come back are counted, so that a stuck one is noticed (watch.c).
- * Cost       Some 20 ns if it is current already, as in a program that uses the runtime.
- * Invariant  A context, once retained, stays for the life of the process: streams and words of tutti's lie in it.
+ * Idea       The driver executes a call in the current context of the calling thread. Memory of the
+ *            CUDA runtime, and thus of PyTorch, belongs to the device's primary context. Each
+ *            function of the table makes that context current, and then restores the caller's.
+ *            Calls that enter and leave the driver are counted, so that a stuck call is detected
+ *            (watch.c).
+ * Cost       About 20 ns if the context is already current, as in a program that uses the runtime.
+ * Invariant  A retained context exists until the process ends, because it contains tutti's streams
+ *            and words.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdarg.h>
 #include <stdio.h>
@@ -43,7 +45,7 @@ const char *gpu_error(void *self) {
   return sentence;
 }
 
-/* The caller holds the lock. */
+/* Retains the primary context of a device. The caller holds the lock. */
 static int retain(gpu_world *w, int device, gpu_context *c) {
   const cuda_calls *cuda = &w->cuda;
   CUdevice handle;

@@ -1,7 +1,9 @@
-/* cuda_driver.h - tutti's declarations of the part of CUDA's driver API that it uses: types, constants, and the functions of
- * cuda_calls.def, which are found in libcuda.so.1 at run time. Building needs no toolkit.
+/* cuda_driver.h - declarations for the part of CUDA's driver API that tutti uses: types, constants,
+ * and the functions of cuda_calls.def, which are looked up in libcuda.so.1 at run time. tutti can
+ * thus be built without a CUDA toolkit.
  *
- * Source     NVIDIA's reference of the driver API; numbers and layouts are its binary interface.
+ * Source     NVIDIA's reference of the driver API. Numbers and layouts are part of its binary
+ *            interface.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef GPU_CUDA_DRIVER_H
 #define GPU_CUDA_DRIVER_H
@@ -73,7 +75,7 @@ enum { /* CUdevice_attribute */
   CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76
 };
 
-enum { CU_FUNC_ATTRIBUTE_NUM_REGS = 4 }; /* CUfunction_attribute */
+enum { CU_FUNC_ATTRIBUTE_NUM_REGS = 4 }; /* a value of CUfunction_attribute */
 enum { CU_STREAM_DEFAULT = 0, CU_STREAM_NON_BLOCKING = 1 };
 enum { CU_EVENT_DISABLE_TIMING = 2 };
 enum { CU_STREAM_WAIT_VALUE_GEQ = 0, CU_STREAM_WAIT_VALUE_EQ = 1 };

@@ -1,8 +1,8 @@
 /* cuda_load.c - finds the driver's functions in libcuda.so.1.
  *
- * Idea       The library comes with the driver, so it is loaded at run time: TUTTI_CUDA_LIBRARY, or libcuda.so.1. If
- *            the program has loaded it already, the system returns that one.
- * Invariant  Loading starts no driver: cuInit is the program's.
+ * Idea       The library is part of the driver, so it is loaded at run time: TUTTI_CUDA_LIBRARY, or
+ *            libcuda.so.1. If the program has already loaded it, dlopen returns the same library.
+ * Invariant  Loading does not start the driver. Only the program calls cuInit.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,7 +1,8 @@
 /* device.c - the table of functions of NVIDIA's GPUs.
  *
- * Idea       libtutti asks for the table once. It is made if the driver's library is installed. For each pointer, place.c
- *            checks whether a driver was started, because the program may start it later.
+ * Idea       libtutti requests the table once. It is created if the driver's library is installed.
+ *            For each pointer, place.c checks whether a driver was started, because the program may
+ *            start it later.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 

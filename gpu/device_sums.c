@@ -1,11 +1,14 @@
-/* device_sums.c - sums of vectors on the device, by kernels of ptx.c.
+/* device_sums.c - sums vectors on the device, with the kernels of ptx.c.
  *
- * Idea       One kernel sums all operands of an element in their order, and writes the result to all destinations, so
- *            each vector passes through the device's memory once. Where all addresses have the same place in a line of
- *            16 bytes, all but the first and last elements move as such lines.
- * Cost       A launch, some 5 us, and n + nto times the bytes of a vector at the rate of the memory.
- * Invariant  An element is read and written by one thread, so a destination may be an operand. The driver compiles when
- *            `sums` asks or a lane opens. `sum` compiles only what was not asked for.
+ * Idea       One kernel sums all operands of an element in order, and writes the result to all
+ *            destinations, so each vector is read or written once. If all addresses have the same
+ *            offset within a line of 16 bytes, all but the first and last elements are accessed as
+ *            such lines.
+ * Cost       A launch of about 5 us, and n + nto times the bytes of a vector at the rate of the
+ *            memory.
+ * Invariant  An element is read and written by one thread, so a destination may be an operand. The
+ *            driver compiles kernels in `sums`, or when a lane is opened. `sum` compiles only
+ *            kernels that were not requested before.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,9 +19,9 @@ enum {
   LINE = 16,
   THREADS = 256,
   BLOCKS = 8
-}; /* bytes; threads of a block; blocks per multiprocessor */
+}; /* LINE in bytes; threads per block; blocks per multiprocessor */
 
-/* Complex numbers are added as twice as many reals. */
+/* Complex numbers are added as twice as many real numbers. */
 static tutti_type reals_of(tutti_type type, tutti_op op, size_t *count) {
   const bool adds = op == TUTTI_SUM || op == TUTTI_AVG;
   if (!adds || (type != TUTTI_COMPLEX_FLOAT && type != TUTTI_COMPLEX_DOUBLE)) return type;
@@ -34,14 +37,15 @@ static int functions_find(gpu_world *w, gpu_kernels *k, CUmodule module) {
     CUfunction *function = &k->of[n == 1 ? 0 : n];
     CUresult result = w->cuda.cuModuleGetFunction(function, module, entry);
     if (result) return gpu_fail_cuda(w, "cuModuleGetFunction", result, "find the kernel %s", entry);
-    /* This query makes the driver load the kernel now. Otherwise it loads it at the first launch, and may block there. */
+    /* This query makes the driver load the kernel now. Otherwise the driver would load it at the first launch, and
+     * might block there. */
     result = w->cuda.cuFuncGetAttribute(&registers, CU_FUNC_ATTRIBUTE_NUM_REGS, *function);
     if (result) return gpu_fail_cuda(w, "cuFuncGetAttribute", result, "load the kernel %s", entry);
   }
   return 0;
 }
 
-/* Into the current context. The caller holds the lock. */
+/* Loads the kernels into the current context. The caller holds the lock. */
 static int kernels_make(gpu_world *w, gpu_kernels *k, tutti_type type, tutti_op op) {
   CUmodule module = NULL;
   char *text = gpu_ptx(type, op);
@@ -76,7 +80,7 @@ int gpu_kernels_load(gpu_world *w, int device) {
   return 0;
 }
 
-/* The devices that have a lane, or had one. */
+/* Returns true if the device has or had a lane. */
 static bool in_use(gpu_world *w, int device) {
   pthread_mutex_lock(&w->lock);
   const bool used = w->contexts[device].words != NULL;
@@ -112,7 +116,7 @@ static void put_addresses(uint64_t *at, const void *const *vectors, int n, size_
   }
 }
 
-/* 0, or 1: an address is not aligned as the type. */
+/* Returns 0, or 1 if an address is not aligned for the type. */
 static int parameters_set(gpu_parameters *p, void *const *to, int nto, const void *const *from,
                           int n, size_t count, size_t size) {
   uint64_t line = UINT64_MAX;

@@ -1,10 +1,10 @@
-/* gpu.h - internals of libtutti_cuda.so: one world per process, a context per device, lanes.
+/* gpu.h - internals of libtutti_cuda.so: one world per process, one context per device, and lanes.
  *
- * Idea       The world is what all calls share: the driver's functions, and what was found out about devices,
- *            pinned memory and mappings. Each function of the table enters the device's primary context, and leaves the
- *            calling thread with the context that it had.
- * Invariant  No function calls cuInit. A lock of the world is held during calls of the driver only where the header
- *            (tutti_device.h) says that the function may wait for the device.
+ * Idea       The world is shared by all calls. It contains the driver's functions, and data about
+ *            devices, pinned memory and mappings. Each function of the table enters the device's
+ *            primary context, and restores the previous context of the calling thread.
+ * Invariant  No function calls cuInit. A lock of the world is held during driver calls only in
+ *            functions that may wait for the device according to the header (tutti_device.h).
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TUTTI_GPU_H
 #define TUTTI_GPU_H
@@ -22,28 +22,28 @@ typedef struct cuda_calls {
 } cuda_calls;
 
 enum {
-  GPU_DEVICES = 64,  /* of one process */
-  GPU_OPERANDS = 64, /* vectors of one sum */
-  GPU_UNROLLED = 8,  /* for each number of operands up to this one there is a separate kernel */
-  GPU_WORDS = 256    /* most streams of a device that wait for a word simultaneously */
+  GPU_DEVICES = 64,  /* limit for one process */
+  GPU_OPERANDS = 64, /* limit for the vectors of one sum */
+  GPU_UNROLLED = 8,  /* there is a separate kernel for each number of operands up to this one */
+  GPU_WORDS = 256    /* limit for the streams of a device that wait for a word simultaneously */
 };
 
 /* The kernels of one type and op in one context. */
 typedef struct gpu_kernels {
-  CUmodule module;                 /* NULL: not loaded */
-  CUfunction of[GPU_UNROLLED + 1]; /* by the number of operands; [0]: any number */
+  CUmodule module;                 /* NULL if not loaded */
+  CUfunction of[GPU_UNROLLED + 1]; /* indexed by the number of operands; [0] handles any number */
 } gpu_kernels;
 
-/* A word in pinned memory, on a separate cache line; a stream waits until it is `value`. */
+/* A word in pinned memory, on a separate cache line. A stream waits until it reaches `value`. */
 typedef struct gpu_word {
   _Alignas(64) uint32_t value;
 } gpu_word;
 
 typedef struct gpu_context {
-  CUcontext primary; /* retained for the life of the process; NULL: not yet */
+  CUcontext primary; /* retained until the process ends; NULL if not retained yet */
   CUuuid uuid;
-  int processors, priority; /* the multiprocessors; the greatest priority of a stream */
-  gpu_word *words;          /* NULL: no lane was opened yet */
+  int processors, priority; /* processors: multiprocessors; priority: the highest of a stream */
+  gpu_word *words;          /* NULL if no lane was opened yet */
   CUdeviceptr words_there;  /* their address on the device */
   unsigned char busy[GPU_WORDS];
   bool no_waits; /* the driver has no cuStreamWaitValue32 for this device */
@@ -55,17 +55,17 @@ typedef struct gpu_pin {
   char *memory;
   size_t bytes;
   int count;
-  bool ours; /* else somebody else registered it */
+  bool ours; /* false if other code registered it */
 } gpu_pin;
 
 typedef struct gpu_mapping {
   struct gpu_mapping *next;
-  tutti_device_name name; /* with offset 0 */
-  int device;             /* in whose context it was opened */
+  tutti_device_name name; /* its offset is 0 */
+  int device;             /* the mapping was opened in its context */
   CUdeviceptr at;
 } gpu_mapping;
 
-typedef struct gpu_handle { /* of memory of this process, for other processes */
+typedef struct gpu_handle { /* handle to memory of this process, for other processes */
   struct gpu_handle *next;
   unsigned long long id;
   const void *base;
@@ -73,75 +73,77 @@ typedef struct gpu_handle { /* of memory of this process, for other processes */
 } gpu_handle;
 
 typedef struct gpu_hold { /* a stream that waits */
-  struct gpu_hold *next;  /* of those that are watched */
+  struct gpu_hold *next;  /* in the list of watched holds */
   struct gpu_world *world;
   gpu_context *context;
-  int word; /* < 0: a function of the driver sleeps */
+  int word; /* index of the word; < 0 if a function called by the driver sleeps instead */
   uint32_t value;
   pthread_mutex_t lock;
   pthread_cond_t released;
   bool over;  /* the function may return */
   bool early; /* the watcher released the stream */
-  int refs;   /* the function's and the releaser's */
+  int refs;   /* references by the sleeping function and by the releaser */
 } gpu_hold;
 
 typedef struct gpu_world {
   cuda_calls cuda;
   char name[32];
   bool loaded;
-  pthread_mutex_t lock;                         /* contexts but their kernels; words; handles */
-  pthread_mutex_t pins_lock, mappings_lock;     /* the lists; held while the driver is called */
-  pthread_mutex_t kernels_lock;                 /* the kernels; held while the driver compiles */
-  bool asked[TUTTI_TYPE_COUNT][TUTTI_OP_COUNT]; /* `sums` was called: `open` loads these, too */
+  pthread_mutex_t lock; /* protects words, handles, and contexts except their kernels */
+  pthread_mutex_t pins_lock, mappings_lock; /* protect the two lists; held during driver calls */
+  pthread_mutex_t kernels_lock; /* protects the kernels; held while the driver compiles */
+  bool asked[TUTTI_TYPE_COUNT][TUTTI_OP_COUNT]; /* by `sums`; `open` loads these kernels too */
   gpu_context contexts[GPU_DEVICES];
   gpu_pin *pins;
   gpu_mapping *mappings;
   gpu_handle *handles;
-  unsigned long long entered, left; /* calls of tutti's that went into the driver, and came back */
-  pthread_mutex_t holds_lock;       /* the holds and the watcher, never with the driver */
+  unsigned long long entered, left; /* calls of tutti that entered and left the driver */
+  pthread_mutex_t holds_lock;       /* protects holds and watcher; never held in driver calls */
   pthread_cond_t held;
-  gpu_hold *holds; /* of streams that wait */
+  gpu_hold *holds; /* holds of streams that wait */
   bool watched;
 } gpu_world;
 
-enum { GPU_EVENTS = 64 }; /* tickets of a queue whose end is known exactly */
+enum { GPU_EVENTS = 64 }; /* tickets of a queue whose end is recorded exactly */
 
 typedef struct gpu_queue {
   CUstream stream;
   CUevent events[GPU_EVENTS];
-  unsigned long long given, done; /* tickets; the last one that was reached */
+  unsigned long long given, done; /* tickets issued; the last one reached */
 } gpu_queue;
 
 typedef struct gpu_lane {
   gpu_world *world;
   int device;
-  gpu_queue queues[2]; /* by tutti_device_way */
+  gpu_queue queues[2]; /* indexed by tutti_device_way */
   CUevent after;
 } gpu_lane;
 
 /* ---- cuda_load.c ---- */
 
-/* Loads the driver's library. 0, or 1 and why not. */
+/* Loads the driver's library. Returns 0, or 1 with the reason in `why`. */
 int gpu_load(cuda_calls *cuda, char *why, size_t size);
 
 /* ---- contexts.c ---- */
 
-/* Keeps a sentence for gpu_error, and returns -1. */
+/* Stores an error message for gpu_error, and returns -1. */
 int gpu_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* The same of a failure of the driver's function; `what` was to be done. */
+/* As above, for an error of a driver function. The format describes the operation that failed. */
 int gpu_fail_cuda(const gpu_world *w, const char *function, CUresult result, const char *format,
                   ...) __attribute__((format(printf, 4, 5)));
 const char *gpu_error(void *self);
 
-/* The context of a device, which is retained at the first call. NULL: see gpu_error. */
+/* Returns the context of a device, which is retained at the first call. Returns NULL on error (see gpu_error). */
 gpu_context *gpu_context_of(gpu_world *w, int device);
-/* Makes the device's primary context current, and notes in *pushed whether it was another one. 0, or -1. */
+/* Makes the device's primary context current. Sets *pushed if another context was current. Returns 0, or -1 on
+ * error. */
 int gpu_enter(gpu_world *w, int device, bool *pushed);
-/* Makes some context current, for functions that need any one: the thread's, or that of an active device. */
+/* Makes some context current, for functions that accept any: the thread's own, or that of an active device. */
 int gpu_enter_any(gpu_world *w, bool *pushed);
-/* After each of the two that returned 0. */
+/* Called after each of the two above that returned 0. */
 void gpu_leave(gpu_world *w, bool pushed);
-/* Both enter and leave count a call in the driver, for the watcher (watch.c); these count alone. came_back returns `failed`. */
+/* gpu_enter and gpu_leave also count a call of the driver for the watcher (watch.c). These two functions only count.
+ * gpu_came_back returns `failed`. */
 void gpu_went_in(gpu_world *w);
 int gpu_came_back(gpu_world *w, int failed);
 
@@ -166,20 +168,21 @@ int gpu_settle(void *self, int device, void *stream);
 
 /* ---- hold.c ---- */
 
-/* Makes the words of the current context, which is the device's. 0, or -1. */
+/* Creates the words of the current context, which must be that of the device. Returns 0, or -1 on error. */
 int gpu_words_make(gpu_world *w, int device);
 int gpu_hold_stream(void *lane, void *stream, void **hold);
 int gpu_release(void *lane, void *hold);
-/* Lets the stream continue; the hold stays. */
+/* Lets the stream continue. The hold still exists. */
 void gpu_let_go(gpu_hold *hold);
 
 /* ---- watch.c ---- */
 
-/* Before the first hold: makes the thread that watches, for the life of the process. 0, or -1. */
+/* Called before the first hold. Creates the watcher thread, which runs until the process ends. Returns 0, or -1 on
+ * error. */
 int gpu_watcher_start(gpu_world *w);
-/* Until gpu_unwatch, the watcher lets the stream continue if tutti cannot. */
+/* Until gpu_unwatch is called, the watcher lets the stream continue if tutti cannot. */
 void gpu_watch(gpu_world *w, gpu_hold *hold);
-/* 0, or -1: the stream has continued before. */
+/* Returns 0, or -1 if the watcher has already let the stream continue. */
 int gpu_unwatch(gpu_world *w, gpu_hold *hold);
 
 /* ---- peer_memory.c ---- */
@@ -191,27 +194,28 @@ void gpu_forget(void *self, long long process);
 /* ---- device_sums.c ---- */
 
 int gpu_sums(void *self, tutti_type type, tutti_op op);
-/* Loads, in the current context, all kernels that `sums` was asked for. 0, or -1. */
+/* Loads, in the current context, all kernels that `sums` has requested. Returns 0, or -1 on error. */
 int gpu_kernels_load(gpu_world *w, int device);
 int gpu_sum(void *lane, void *const *to, int nto, const void *const *from, int n, size_t count,
             tutti_type type, tutti_op op);
 
 /* ---- ptx.c ---- */
 
-/* What a kernel gets, as one parameter. All counts are elements, all addresses those of the device. The elements
- * [0, head) and [head + skip, head + skip + edge - head) are summed one by one; the `skip` ones between as `vectors` of 16 bytes. */
+/* The parameters of a kernel. All counts are in elements, and all addresses are device addresses.
+ * The elements [0, head) and [head + skip, head + skip + edge - head) are summed individually. The
+ * `skip` elements in between are summed as `vectors` of 16 bytes. */
 typedef struct gpu_parameters {
   uint64_t edge, head, skip, vectors;
   uint32_t n, nto;
   uint64_t from[GPU_OPERANDS], to[GPU_OPERANDS];
 } gpu_parameters;
 
-/* The kernels of this type and op as text of PTX, for `free`: entries sum2 to sum8, and sum. NULL: there are
- * none, or out of memory. */
+/* Returns the kernels of this type and op as PTX text, which the caller frees: entries sum2 to sum8, and sum. Returns
+ * NULL if no kernels exist, or if out of memory. */
 char *gpu_ptx(tutti_type type, tutti_op op);
-/* Bytes of an element. */
+/* Returns the size of an element in bytes. */
 size_t gpu_ptx_size(tutti_type type);
-/* Has gpu_ptx kernels for them? */
+/* Returns true if gpu_ptx has kernels for this type and op. */
 bool gpu_ptx_has(tutti_type type, tutti_op op);
 
 #endif

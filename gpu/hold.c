@@ -1,10 +1,12 @@
 /* hold.c - makes streams of the program wait for tutti.
  *
- * Idea       The device polls a word in pinned memory (cuStreamWaitValue32), and needs no kernel for it. A word counts up:
- *            the stream waits until it is at least the number of this hold, so the word can be used again immediately.
- *            If the driver has no such wait, or all words are in use, a function that the driver runs in stream order
- *            sleeps on a condition.
- * Invariant  Words stay for the life of the process: a stream may read one after its hold was freed.
+ * Idea       The device polls a word in pinned memory (cuStreamWaitValue32), which does not need a
+ *            kernel. The word is a counter: the stream waits until it is at least the number of
+ *            this hold, so the word can be reused immediately. If the driver does not support such
+ *            waits, or all words are in use, a function that the driver runs in stream order sleeps
+ *            on a condition variable.
+ * Invariant  Words exist until the process ends, because a stream may read one after its hold was
+ *            freed.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 
@@ -39,7 +41,7 @@ int gpu_words_make(gpu_world *w, int device) {
   return 0;
 }
 
-/* Marks a free word as in use: its index; -1: all are in use. */
+/* Marks a free word as in use. Returns its index, or -1 if all are in use. */
 static int word_take(gpu_world *w, gpu_context *c) {
   int found = -1;
   pthread_mutex_lock(&w->lock);
@@ -63,7 +65,7 @@ static void drop(gpu_hold *hold) {
   free(hold);
 }
 
-/* Runs in the stream's order, in a thread of the driver's. */
+/* Runs in stream order, in a thread of the driver. */
 static void sleep_here(void *data) {
   gpu_hold *hold = data;
   pthread_mutex_lock(&hold->lock);
@@ -122,7 +124,7 @@ int gpu_hold_stream(void *lane, void *stream, void **hold) {
   int failed = gpu_enter(l->world, l->device, &pushed);
   if (!failed) {
     failed = hold_by_any(h, stream);
-    if (!failed) gpu_watch(l->world, h); /* first: the driver may keep the thread from leaving */
+    if (!failed) gpu_watch(l->world, h); /* first, because the driver may block this thread */
     gpu_leave(l->world, pushed);
   }
   if (failed) {

@@ -1,10 +1,12 @@
-/* peer_memory.c - device memory of other processes and of other devices, mapped.
+/* peer_memory.c - maps device memory of other processes and of other devices.
  *
- * Idea       The driver makes a handle of an allocation, which another process of this host opens (cuIpcOpenMemHandle).
- *            Both are slow, so handles are kept by allocation, and mappings by process and allocation. Memory of this
- *            process itself needs no mapping, at most access from one device to the other.
- * Invariant  Two mappings of one process do not overlap in that process: a name at the address of another allocation
- *            means that the older one was freed, and its mapping ends.
+ * Idea       The driver creates a handle to an allocation, and another process on this host opens
+ *            it (cuIpcOpenMemHandle). Both operations are slow, so handles are cached by
+ *            allocation, and mappings by process and allocation. Memory of this process needs no
+ *            mapping, but possibly access from one device to another.
+ * Invariant  Mapped allocations of a process do not overlap in that process. A name at the address
+ *            of another allocation means that the older allocation was freed, so its mapping is
+ *            closed.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -18,14 +20,14 @@ _Static_assert(sizeof(CUuuid) == sizeof(((tutti_device_name *)0)->device), "a UU
 
 /* ---- names ---- */
 
-/* Is there a handle of this allocation? The caller holds the lock. */
+/* Returns the handle to this allocation, or NULL. The caller holds the lock. */
 static const gpu_handle *handle_find(gpu_world *w, unsigned long long id) {
   const gpu_handle *h = w->handles;
   while (h && h->id != id) h = h->next;
   return h;
 }
 
-/* Keeps a handle, and forgets those of allocations that were at its address before. */
+/* Stores a handle, and removes the handles of earlier allocations at the same address. */
 static int handle_keep(gpu_world *w, const tutti_device_place *place,
                        const CUipcMemHandle *handle) {
   gpu_handle *h = malloc(sizeof *h);
@@ -47,7 +49,7 @@ static int handle_keep(gpu_world *w, const tutti_device_place *place,
   return 0;
 }
 
-/* The handle of an allocation of this process. 1: it has none. */
+/* Gets the handle to an allocation of this process. Returns 1 if it has none. */
 static int handle_of(gpu_world *w, const tutti_device_place *place, CUipcMemHandle *handle) {
   unsigned capable = 0;
   const CUdeviceptr base = (CUdeviceptr)(uintptr_t)place->base;
@@ -94,7 +96,8 @@ int gpu_name_of(void *self, const void *at, tutti_device_name *name) {
 
 /* ---- memory of this process ---- */
 
-/* Is it memory of this process? Two processes may have one number, in containers; their handles differ. */
+/* Returns true if it is memory of this process. In containers, two processes may have the same pid, but their handles
+ * differ. */
 static bool is_own(gpu_world *w, const tutti_device_name *name) {
   pthread_mutex_lock(&w->lock);
   const gpu_handle *kept = name->process == getpid() ? handle_find(w, name->id) : NULL;
@@ -103,7 +106,7 @@ static bool is_own(gpu_world *w, const tutti_device_name *name) {
   return own;
 }
 
-/* Lets the device, whose context is current, reach memory of another one. */
+/* Gives the device, whose context is current, access to memory of another one. */
 static int reach(gpu_world *w, int device, const tutti_device_name *name) {
   tutti_device_place place;
   int can = 0;
@@ -138,14 +141,14 @@ static bool same(const gpu_mapping *m, int device, const tutti_device_name *name
          !memcmp(m->name.handle, name->handle, sizeof name->handle);
 }
 
-/* Was the mapped allocation freed, since another one is at its address? */
+/* Returns true if the mapped allocation was freed, which is the case if another one is at its address. */
 static bool is_past(const gpu_mapping *m, const tutti_device_name *name) {
   return m->name.process == name->process && m->name.base < name->base + name->bytes &&
          name->base < m->name.base + m->name.bytes &&
          (m->name.id != name->id || memcmp(m->name.handle, name->handle, sizeof name->handle));
 }
 
-/* The mapping of this name, if there is one; closes those that it shows to be past. */
+/* Returns the mapping of this name, or NULL. Closes mappings of freed allocations that it finds. */
 static gpu_mapping *mapping_find(gpu_world *w, int device, const tutti_device_name *name) {
   gpu_mapping *found = NULL;
   for (gpu_mapping **at = &w->mappings; *at;) {

@@ -1,14 +1,16 @@
-/* pin.c - memory of the host that the device reaches fast.
+/* pin.c - pins host memory, so that the device can access it fast.
  *
- * Idea       cuMemHostRegister pins pages of any memory, shared memory too: each process pins its own mapping. Memory
- *            that somebody else has pinned is as good, and stays his to unpin.
- * Invariant  A list entry per address; its count is how many `unpin` are still to come.
+ * Idea       cuMemHostRegister pins pages of any memory, including shared memory, for which each
+ *            process pins its own mapping. Memory that other code has pinned can be used as well.
+ *            That code has to unpin it.
+ * Invariant  There is one list entry per address. Its count is the number of calls to `unpin` that
+ *            remain.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 
 #include "gpu.h"
 
-/* Is this byte pinned? */
+/* Returns true if this byte is pinned. */
 static bool is_pinned(gpu_world *w, const void *at) {
   unsigned memory = 0;
   return !w->cuda.cuPointerGetAttribute(&memory, CU_POINTER_ATTRIBUTE_MEMORY_TYPE,

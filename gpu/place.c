@@ -1,10 +1,11 @@
-/* place.c - where a pointer's memory lies.
+/* place.c - determines which memory a pointer points to.
  *
- * Idea       The driver gives each allocation a number that no later one gets. One question for this number says
- *            that the memory is the driver's, and whether the last answers still hold; the other five are asked once per
- *            allocation.
- * Cost       One question to the driver, some 0.1 us. Each thread remembers its last allocations.
- * Invariant  Memory that the processor reads, managed and pinned memory among it, is memory of the host.
+ * Idea       The driver assigns each allocation a number that is never reused. One query for this
+ *            number shows whether the memory belongs to the driver, and whether cached results are
+ *            still valid. The other attributes are queried once per allocation.
+ * Cost       One query to the driver, about 0.1 us. Each thread caches its most recent allocations.
+ * Invariant  Memory that the CPU can read, including managed and pinned memory, counts as host
+ *            memory.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
@@ -15,12 +16,12 @@ enum { KNOWN = 8, HOST = 1 };
 typedef struct known {
   const gpu_world *world;
   tutti_device_place place;
-  int answer; /* 0: on a device; HOST */
+  int answer; /* 0 if it is on a device, or HOST */
 } known;
 static _Thread_local known last[KNOWN];
 static _Thread_local unsigned next_known;
 
-/* Memory of a context that is not the device's primary one: streams of tutti's do not reach it. */
+/* Rejects memory of a context that is not the device's primary one, because tutti's streams cannot access it. */
 static int foreign(gpu_world *w, int device, CUcontext context) {
   const gpu_context *c = gpu_context_of(w, device);
   if (!c) return -1;
@@ -49,7 +50,7 @@ static int ask(gpu_world *w, const void *at, unsigned long long id, tutti_device
   return foreign(w, device, context);
 }
 
-/* What this thread knows of an allocation; NULL: nothing. */
+/* Returns this thread's cached data about an allocation, or NULL. */
 static const known *find(const gpu_world *w, unsigned long long id) {
   for (int i = 0; i < KNOWN; i++)
     if (last[i].place.id == id && last[i].world == w) return &last[i];

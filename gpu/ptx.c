@@ -1,16 +1,16 @@
-/* ptx.c - the kernels of one type and op, as text of PTX that the driver compiles for its device.
+/* ptx.c - generates the kernels of one type and op as PTX text, which the driver compiles for its device.
  *
- * Idea       A kernel sums n vectors element by element. It walks twice over a grid of threads: once over the elements at
- *            the edges, one by one, and once over lines of 16 bytes. All operands of a line are loaded before the
- *            first is used, to keep the memory busy. For 2 to 8 operands their addresses stay in registers;
- *            one more kernel takes any number, four at a time.
- * Cost       Each vector passes through memory once: n reads and nto writes.
+ * Idea       A kernel sums n vectors element by element. A grid of threads iterates twice: over the individual
+ *            elements at the edges, and over lines of 16 bytes. All operands of a line are loaded before the first
+ *            one is used, to keep the memory busy. For 2 to 8 operands, there are kernels that keep the addresses in
+ *            registers. One more kernel handles any number of operands, four at a time.
+ * Cost       Each vector is read or written once: n reads and nto writes.
  * Invariant  Operands are combined in their order. A thread loads all operands of an element before it stores the sum.
- * Subset     .b16/.b32/.b64/.pred registers only; each instruction says its type. mov (of special registers, constants,
+ * Subset     .b16/.b32/.b64/.pred registers only; each instruction has a type. mov (of special registers, constants,
  *            and the address of the parameter), ld.param with a constant offset or from an address in a register,
  *            ld/st.global of u8, u16, u32, u64, v4.u32, v2.u64; add, sub, mul, div, min, max, and, or, xor, shl, shr,
  *            setp, selp, cvt, cvta.to.global, bra, ret.
- * Source     NVIDIA, "PTX ISA", 6.5: what each driver since CUDA 10.2 compiles.
+ * Source     NVIDIA, "PTX ISA", 6.5, which each driver since CUDA 10.2 compiles.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ptx.h"
 
@@ -87,9 +87,9 @@ bool gpu_ptx_has(tutti_type type, tutti_op op) {
 
 /* ---- one element or line ---- */
 
-typedef struct unit { /* what one thread sums at a time */
-  int words, lanes;   /* registers of an operand; elements of each */
-  const char *type;   /* of its loads and stores */
+typedef struct unit { /* the elements that one thread sums at a time */
+  int words, lanes;   /* words: registers of an operand; lanes: elements in each */
+  const char *type;   /* type of its loads and stores */
 } unit;
 
 static unit line_unit(const ptx_writer *w) {
@@ -100,7 +100,7 @@ static unit element_unit(const ptx_writer *w) {
   return (unit){1, 1, w->bytes == 8 ? "u64" : w->bytes == 4 ? "u32" : w->bytes == 2 ? "u16" : "u8"};
 }
 
-/* The registers of a unit as an operand: `first` and those after it. */
+/* Writes the registers of a unit as an operand: `first` and the following ones. */
 static void registers(const ptx_writer *w, const unit *u, int first, char *text, size_t size) {
   const char c = w->wide;
   if (u->words == 1)
@@ -118,7 +118,7 @@ static int take(ptx_writer *w, int count) {
   return first;
 }
 
-/* Loads a unit from the operand at `pointer`, `offset` bytes on: the first of its registers. */
+/* Loads a unit of an operand, at address `pointer` plus `offset`. Returns the first of its registers. */
 static int load(ptx_writer *w, const unit *u, int pointer, int offset) {
   char list[80];
   const int at = w->d++, first = take(w, u->words);
@@ -130,7 +130,7 @@ static int load(ptx_writer *w, const unit *u, int pointer, int offset) {
 
 enum { MOST_SUMS = LINE };
 
-/* Adds an operand to the sums; the first one becomes them. */
+/* Adds an operand to the sums. The first operand initializes them. */
 static void combine(ptx_writer *w, const unit *u, int *sums, int words, bool first) {
   for (int i = 0; i < u->words; i++)
     for (int lane = 0; lane < u->lanes; lane++) {
@@ -143,8 +143,8 @@ static void combine(ptx_writer *w, const unit *u, int *sums, int words, bool fir
     }
 }
 
-/* The address of operand or destination number j, whose place in the list is in a register; of the parameter's address,
- * the list's offset in it, and the place in bytes. */
+/* Loads the address of operand or destination j. The registers have the parameter's address and the offset of j
+ * within the list in bytes. `list` is the list's offset in the parameter. */
 static int listed(ptx_writer *w, int parameter, int list, int place) {
   const int at = w->d++, address = w->d++, global = w->d++;
   ptx_line(w, "add.u64 %%d%d, %%d%d, %%d%d;", at, parameter, place);
@@ -188,13 +188,14 @@ static void store(ptx_writer *w, const unit *u, int parameter, int *sums, int of
 /* ---- all operands ---- */
 
 typedef struct kernel {
-  int n;                      /* operands; 0: any number */
+  int n;                      /* number of operands; 0 for any number */
   int parameter;              /* register with the parameter's address */
-  int pointers[GPU_UNROLLED]; /* registers */
+  int pointers[GPU_UNROLLED]; /* registers with the operands' addresses */
   int number;                 /* register with the number of operands, if n is 0 */
 } kernel;
 
-/* A loop that adds `group` operands from the offset in register `place` and advances it, while at least `group` remain. */
+/* Writes a loop that adds `group` operands at a time while at least `group` remain. The offset in register `place` is
+ * advanced. */
 static void sum_listed(ptx_writer *w, const unit *u, const kernel *k, int *sums, int offset,
                        int place, int group) {
   const int p = w->p++, loop = w->labels++, end = w->labels++, next = w->d++, last = w->d++;
@@ -214,7 +215,7 @@ static void sum_listed(ptx_writer *w, const unit *u, const kernel *k, int *sums,
   ptx_line(w, "L%d:", end);
 }
 
-/* Sums the units that are `offset` bytes from the vectors' starts. */
+/* Sums the units at `offset` bytes from the beginning of each vector. */
 static void sum_unit(ptx_writer *w, const unit *u, const kernel *k, int offset) {
   int words[GPU_UNROLLED], sums[MOST_SUMS];
   const int unrolled = k->n ? k->n : GPU_UNROLLED;
@@ -229,12 +230,13 @@ static void sum_unit(ptx_writer *w, const unit *u, const kernel *k, int offset) 
   store(w, u, k->parameter, sums, offset);
 }
 
-/* Calls of a grid: thread `first` takes the numbers first, first + stride, ... below the field's value. */
+/* The iterations of a grid: thread `first` handles the numbers first, first + stride, ... that are less than the
+ * field's value. */
 typedef struct walk {
   int first, stride;
 } walk;
 
-/* The start of a loop over numbers: the register with the number. */
+/* Writes the beginning of a loop over numbers. Returns the register with the number. */
 static int walk_begin(ptx_writer *w, const walk *over, int field, int *loop, int *end) {
   const int i = w->d++, most = w->d++, p = w->p++;
   *loop = w->labels++;
@@ -253,7 +255,7 @@ static void walk_end(ptx_writer *w, const walk *over, int i, int loop, int end) 
   ptx_line(w, "L%d:", end);
 }
 
-/* Elements below `head`, and those after the lines. */
+/* Sums the elements below `head`, and those after the lines. */
 static void walk_edges(ptx_writer *w, const kernel *k, const walk *over) {
   int loop, end;
   const int i = walk_begin(w, over, OFFSET(edge), &loop, &end);
@@ -297,7 +299,7 @@ static walk walk_of_grid(ptx_writer *w) {
   return over;
 }
 
-/* The body of the kernel for n operands; 0: more than GPU_UNROLLED. */
+/* Writes the body of the kernel for n operands; 0 stands for more than GPU_UNROLLED. */
 static void body(ptx_writer *w, int n) {
   kernel k = {.n = n, .parameter = w->d++, .number = w->r++};
   ptx_line(w, "mov.u64 %%d%d, parameters;", k.parameter);
@@ -327,7 +329,7 @@ static ptx_writer writer_of(tutti_type type, tutti_op op) {
 static void entry(ptx_writer *module, tutti_type type, tutti_op op, int n) {
   ptx_writer w = writer_of(type, op);
   char number[8] = "";
-  w.labels = 100 * n; /* labels are the kernel's own; apart, they are easier to read */
+  w.labels = 100 * n; /* labels are local to a kernel; distinct ones are easier to read */
   body(&w, n);
   if (n) snprintf(number, sizeof number, "%d", n);
   ptx_line(module, ".visible .entry sum%s(.param .align 8 .b8 parameters[%d])", number,

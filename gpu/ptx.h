@@ -1,4 +1,5 @@
-/* ptx.h - internals of the generator of kernels: a text that grows, registers, and the arithmetic of one element.
+/* ptx.h - internals of the kernel generator: a growing text, registers, and the arithmetic of one
+ * element.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TUTTI_PTX_H
 #define TUTTI_PTX_H
@@ -8,7 +9,7 @@
 
 #include "tutti.h"
 
-/* What an element is. HALF to E5M2 are summed as 32-bit floats. */
+/* Classes of elements. HALF to E5M2 are summed as 32-bit floats. */
 typedef enum ptx_class {
   PTX_NONE,
   PTX_SIGNED,
@@ -21,16 +22,16 @@ typedef enum ptx_class {
 } ptx_class;
 
 typedef struct ptx_writer {
-  char *text; /* of one entry's body */
+  char *text; /* the body of one entry */
   size_t used, room;
   bool failed;
   ptx_class class;
-  int bytes; /* of an element */
+  int bytes; /* size of an element */
   tutti_op op;
-  char wide;      /* 'd': an element is computed in 64 bits; 'r': in 32 */
-  int r, d, p, h; /* registers so far: 32 and 64 bits, predicates, 16 bits */
+  char wide;      /* 'd' if an element is computed in 64 bits, 'r' if in 32 */
+  int r, d, p, h; /* number of registers so far: 32 bits, 64 bits, predicates, 16 bits */
   int labels;
-  int divisor; /* register with the number of operands, as avg divides by it */
+  int divisor; /* register with the number of operands, in the form by which avg divides */
 } ptx_writer;
 
 /* Appends a line. */
@@ -38,15 +39,15 @@ void ptx_line(ptx_writer *w, const char *format, ...) __attribute__((format(prin
 
 /* ---- one element; registers are numbers of `wide` ---- */
 
-/* Elements of a register of `wide` that was loaded. */
+/* Returns the number of elements in a loaded register of `wide`. */
 int ptx_lanes(const ptx_writer *w);
-/* The value of lane `lane` of a loaded register: a register. */
+/* Extracts lane `lane` of a loaded register. Returns the register with its value. */
 int ptx_get(ptx_writer *w, int word, int lane);
-/* a = a op b. */
+/* Writes a = a op b. */
 void ptx_op(ptx_writer *w, int a, int b);
-/* The bits of a sum as the type stores it, above them zeros: a register. */
+/* Converts a sum to the bits that are stored for the type, with zeros above them. Returns the register. */
 int ptx_put(ptx_writer *w, int a);
-/* The register that avg divides by, of the number of operands in the 32-bit register n. */
+/* Converts the number of operands in the 32-bit register n to the register by which avg divides. */
 void ptx_divisor(ptx_writer *w, int n);
 
 #endif

@@ -1,15 +1,18 @@
-/* ptx_element.c - the arithmetic of one element as PTX, to the bit that of the kernels of src/kernel.
+/* ptx_element.c - the arithmetic of one element as PTX, with the same bits as the kernels of
+ * src/kernel.
  *
- * Idea       An element of 8 bytes is computed in registers of 64 bits, any other in registers of 32: short integers are
- *            widened; short floats become floats. fp16 is converted by the hardware; bf16 and the 8-bit floats are converted
- *            by integer operations, as in src/kernel/kernel_bits.h.
- * Invariant  Each operation rounds to nearest even, operations are not fused, and denormals stay (no .ftz). If a sum is NaN,
- *            a select replaces it by the canonical one, since the hardware's has other bits. min and max are two selects
- *            with joined bits, so they keep NaNs, and order -0 below +0.
+ * Idea       Elements of 8 bytes are computed in 64-bit registers, all others in 32-bit registers:
+ *            short integers are widened, and short floats are converted to floats. The hardware
+ *            converts fp16. Integer operations convert bf16 and the 8-bit floats, as in
+ *            src/kernel/kernel_bits.h.
+ * Invariant  Each operation rounds to nearest even, operations are not fused, and denormals stay
+ *            (no .ftz). If a sum is NaN, a select replaces it by the canonical NaN, because that of
+ *            the hardware has other bits. min and max are two selects whose bits are combined, so
+ *            they preserve NaNs, and order -0 below +0.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ptx.h"
 
-/* Operations on bits. */
+/* Returns true for operations on bits. */
 static bool is_bitwise(const ptx_writer *w) {
   return w->op == TUTTI_BAND || w->op == TUTTI_BOR || w->op == TUTTI_BXOR;
 }
@@ -39,7 +42,7 @@ static int from_half(ptx_writer *w, int bits) {
   return x;
 }
 
-typedef struct tiny { /* a format of 8 bits, as TT_FP8 has it */
+typedef struct tiny { /* an 8-bit format, as in TT_FP8 */
   int bits, bias, top, canonical, wide;
 } tiny;
 
@@ -70,7 +73,7 @@ static int from_tiny(ptx_writer *w, int bits) {
 
 /* ---- an element of a loaded register ---- */
 
-/* The bits of a lane, the rest zeros; or the sign's, if `extends`. */
+/* Extracts the bits of a lane. The upper bits are zeros, or copies of the sign if `extends`. */
 static int lane_bits(ptx_writer *w, int word, int lane, bool extends) {
   const int width = 8 * w->bytes, left = 32 - width * (lane + 1), right = width * lane;
   const int x = w->r++;
@@ -118,7 +121,7 @@ static void least(ptx_writer *w, int a, int b) {
   ptx_line(w, "setp.%s.f%d %%p%d, %%%c%d, %%%c%d;", before, size, q, c, b, c, a);
   ptx_line(w, "selp.b%d %%%c%d, %%%c%d, %%%c%d, %%p%d;", size, c, x, c, a, c, b, p);
   ptx_line(w, "selp.b%d %%%c%d, %%%c%d, %%%c%d, %%p%d;", size, c, y, c, b, c, a, q);
-  if (w->op == TUTTI_MIN) { /* the sign of either: zeros differ only there */
+  if (w->op == TUTTI_MIN) { /* combines the signs: they differ only for zeros */
     ptx_line(w, "or.b%d %%%c%d, %%%c%d, %%%c%d;", size, c, a, c, x, c, y);
     return;
   }
@@ -130,7 +133,7 @@ static void least(ptx_writer *w, int a, int b) {
   ptx_line(w, "or.b%d %%%c%d, %%%c%d, %%%c%d;", size, c, a, c, both, c, x);
 }
 
-/* The instruction for this op; integers but for the float's sum and product. */
+/* Returns the instruction for this op. Only sums and products of floats are not integer instructions. */
 static const char *instruction(const ptx_writer *w) {
   const bool wide = w->wide == 'd';
   switch (w->op) {
@@ -161,9 +164,9 @@ void ptx_op(ptx_writer *w, int a, int b) {
     ptx_line(w, "%s %%%c%d, %%%c%d, %%%c%d;", instruction(w), c, a, c, a, c, b);
 }
 
-/* ---- the sum as its type stores it ---- */
+/* ---- converting the sum to its type ---- */
 
-/* Replaces `bits` by the canonical NaN, if the float x is NaN. */
+/* Replaces `bits` by the canonical NaN if the float x is NaN. */
 static void canonical(ptx_writer *w, int bits, int x, const char *nan) {
   const int p = w->p++, size = w->wide == 'd' ? 64 : 32;
   const char c = w->wide;
@@ -190,7 +193,7 @@ static int to_bfloat(ptx_writer *w, int x) {
   return bits;
 }
 
-/* Numbers that become denormals get their bits rounded by an addition, the others as integers. */
+/* For numbers that become denormals, an addition rounds the bits; others are rounded as integers. */
 static int to_tiny(ptx_writer *w, int x) {
   const tiny f = tiny_of(w);
   const int shift = 127 + 24 - f.bias - f.bits, sign = w->r++, u = w->r++, small = w->r++,
@@ -211,7 +214,7 @@ static int to_tiny(ptx_writer *w, int x) {
   ptx_line(w, "selp.b32 %%r%d, %%r%d, %%r%d, %%p%d;", normal, small, normal, p);
   ptx_line(w, "min.s32 %%r%d, %%r%d, %d;", normal, normal, f.top);
   ptx_line(w, "or.b32 %%r%d, %%r%d, %%r%d;", sign, sign, normal);
-  if (f.canonical == f.top) { /* too large values become a NaN without a sign */
+  if (f.canonical == f.top) { /* values that are too large become a NaN without a sign */
     const int over = w->p++;
     ptx_line(w, "setp.ge.s32 %%p%d, %%r%d, %d;", over, normal, f.top);
     ptx_line(w, "selp.b32 %%r%d, %d, %%r%d, %%p%d;", sign, f.canonical, sign, over);
@@ -220,7 +223,7 @@ static int to_tiny(ptx_writer *w, int x) {
   return sign;
 }
 
-/* A float, or its value rounded to fewer bits. */
+/* Returns a float, rounded to the precision of the type. */
 static int round_float(ptx_writer *w, int x) {
   switch (w->class) {
     case PTX_HALF: return to_half(w, x);
@@ -242,7 +245,7 @@ void ptx_divisor(ptx_writer *w, int n) {
            w->wide, w->divisor, n);
 }
 
-/* The sum is rounded to its type, or wraps, before it is divided. */
+/* Divides for avg. The sum is rounded to its type, or wraps, before the division. */
 static int divided(ptx_writer *w, int x) {
   const char c = w->wide;
   const int size = c == 'd' ? 64 : 32;

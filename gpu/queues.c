@@ -1,10 +1,11 @@
-/* queues.c - lanes: two queues on tutti's streams; tickets show their progress.
+/* queues.c - implements lanes: two queues on tutti's streams, and tickets that show their progress.
  *
- * Idea       A queue is a stream that no other stream waits for by itself (CU_STREAM_NON_BLOCKING), with the greatest
- *            priority. Streams of different priorities do not share the driver's hardware queues, so a stream of the program
- *            that waits for a word (hold.c) does not block the copies that it waits for. A ticket is an event in a ring. If
- *            the ring has been reused, the event belongs to a later ticket, which is only reached later.
- * Invariant  Tickets of a queue are reached in their order.
+ * Idea       A queue is a stream with the highest priority that is not synchronized implicitly with
+ *            others (CU_STREAM_NON_BLOCKING). Streams of different priorities do not share the driver's
+ *            hardware queues, so a stream of the program that waits for a word (hold.c) does not block
+ *            the copies that precede the release of the word. A ticket is an event in a ring. If the
+ *            ring has been reused, the event belongs to a later ticket, which is only reached later.
+ * Invariant  Tickets of a queue are reached in the order of issue.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 
@@ -151,7 +152,7 @@ int gpu_reached(void *lane, tutti_device_way way, unsigned long long ticket) {
   if (ticket > queue->given)
     return gpu_fail("no ticket %llu was given; the last one is %llu", ticket, queue->given);
   if (gpu_enter(l->world, l->device, &pushed)) return -1;
-  /* The last ticket that has this event: the one asked for, or a later one. */
+  /* The last ticket that uses this event: the requested one, or a later one. */
   const unsigned long long latest = queue->given - (queue->given - ticket) % GPU_EVENTS;
   const CUresult result = l->world->cuda.cuEventQuery(queue->events[latest % GPU_EVENTS]);
   gpu_leave(l->world, pushed);
@@ -166,7 +167,7 @@ int gpu_settle(void *self, int device, void *stream) {
   gpu_world *w = self;
   bool pushed;
   if (gpu_enter(w, device, &pushed)) return -1;
-  gpu_came_back(w, 0); /* this may take long, and is not stuck */
+  gpu_came_back(w, 0); /* this may take long, and does not count as stuck */
   const CUresult result = w->cuda.cuStreamSynchronize(stream);
   gpu_went_in(w);
   gpu_leave(w, pushed);

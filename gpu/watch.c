@@ -1,13 +1,15 @@
 /* watch.c - lets streams that wait for tutti continue if tutti cannot release them.
  *
- * Idea       While a stream waits, a thread of tutti calls the driver for copies and kernels. A function that waits for the
- *            whole device, such as cuMemFree, blocks all other threads in the driver. If the program calls one while a
- *            stream waits, there is a deadlock: the function waits for the stream, the stream for tutti's thread, and
- *            tutti's thread for the driver. Therefore a watcher checks ten times a second. If a call by tutti has been in
- *            the driver for 5 seconds, and no call has returned in that time, the watcher releases all waiting streams. It
- *            only has to write a word in memory. The driver is free again, and tutti's calls on these streams fail.
- * Cost       A thread that sleeps while no stream waits; two atomic additions per call of the driver.
- * Invariant  Checks are counted, not time: a process that was stopped for a while does not count as stuck.
+ * Idea       While a stream waits, a thread of tutti calls the driver for copies and kernels. A function that waits
+ *            for the whole device, such as cuMemFree, blocks all other threads in the driver. If the program calls
+ *            one while a stream waits, there is a deadlock: the function waits for the stream, the stream for tutti's
+ *            thread, and tutti's thread for the driver. Therefore a watcher checks ten times a second. If a call by
+ *            tutti has been in the driver for 5 seconds, and no call has returned in that time, the watcher releases
+ *            all waiting streams. It only has to write a word in memory. This unblocks the driver, and tutti's calls
+ *            on these streams fail.
+ * Cost       A thread that sleeps while no stream is waiting, and two atomic additions per driver call.
+ * Invariant  The watcher counts checks instead of measuring time, so a process that was stopped for a while does not
+ *            count as stuck.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <time.h>
 
@@ -16,7 +18,7 @@
 
 enum { LOOK_MS = 100, LOOKS = 50 };
 
-/* Is a call inside, and has none come back since *left? */
+/* Returns true if a call is in the driver and none has returned since *left. */
 static bool stands_still(gpu_world *w, unsigned long long *left) {
   const unsigned long long now = __atomic_load_n(&w->left, __ATOMIC_RELAXED), before = *left;
   *left = now;

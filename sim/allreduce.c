@@ -1,17 +1,19 @@
-/* allreduce.c - simulated time of one allreduce: tutti's, or the one that is built into SMPI.
+/* allreduce.c - measures the simulated time of an allreduce, either tutti's or the one built into
+ * SMPI.
  *
  *   allreduce [-b | -k SLICES] [-t float|int32] [-s] [-d FILE] BYTES ...
  *     -b  SMPI's own allreduce, which --cfg=smpi/allreduce:NAME selects. Without -b: tutti's
  *         choice, or the plan in SIM_PLAN (smpirun splits arguments at blanks)
  *     -k  cut vectors into SLICES
- *     -s  use vectors that are not real (SMPI_SHARED_MALLOC), and do not check them
- *     -d  ranks come late, by the seconds in the file, one per rank; the time is then that from
- *         the arrival of the latest rank on
+ *     -s  use vectors without physical memory (SMPI_SHARED_MALLOC), and do not check them
+ *     -d  delay ranks by the seconds in the file, one number per rank. The time is then measured
+ *         from the arrival of the latest rank
  *
- * Idea       all ranks begin at one simulated instant, and the time lasts until the last rank
- *            is done. An operation before it makes everything that is made only once. Ranks that are told
- *            the plan's name need no such operation: nothing that they make takes simulated time.
- * Prints     per size: bytes, seconds, predicted seconds, ok | WRONG | unchecked, and the plan
+ * Idea       all ranks begin at the same simulated instant, and the time ends when the last rank is
+ *            done. An earlier operation creates everything that is created only once. Ranks that
+ *            are given the plan's name do not need it, because their initialization takes no
+ *            simulated time.
+ * Prints     for each size: bytes, seconds, predicted seconds, ok | WRONG | unchecked, and the plan
  *            that ran.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <mpi.h>
@@ -25,8 +27,8 @@
 
 enum { NAME = 256 };
 
-static int rank, ranks, builtin, named, shared, integers; /* named: the plan, so ranks do not choose one */
-static double delay, longest; /* s, of this rank and of the latest one */
+static int rank, ranks, builtin, named, shared, integers; /* named: the plan is given */
+static double delay, longest; /* in s, of this rank and of the latest one */
 static tutti_comm *comm;
 
 static int run(const void *in, void *out, size_t n) {
@@ -59,7 +61,7 @@ static int is_right(const void *out, size_t n) {
   return 1;
 }
 
-/* Call it on one rank only, because every rank that calls it builds all ranks' schedules. */
+/* Called on one rank only, because each caller builds the schedules of all ranks. */
 static double predict(size_t n, char *plan) {
   const tutti_type type = integers ? TUTTI_INT32 : TUTTI_FLOAT;
   double seconds = 0;
@@ -95,7 +97,7 @@ static int measure(size_t bytes) {
   return failed;
 }
 
-/* Reads this rank's delay: the file has one per rank. Returns 0 if it does. */
+/* Reads this rank's delay from a file with one delay per rank. Returns 0 on success. */
 static int read_delay(const char *path) {
   FILE *f = fopen(path, "r");
   double each = 0;

@@ -1,13 +1,16 @@
-/* lost.c - a host is lost in the middle of an allreduce: simulated time until all other ranks have the error.
+/* lost.c - measures the simulated time from the loss of a host during an allreduce until all other
+ * ranks get the error.
  *
  *   lost RANK BYTES ...      SIM_PLAN names the plan
  *
- * Idea       The lost rank begins the call, and then does nothing. SMPI cannot lose a host: it ends the simulation
- *            when a message to that host fails. The next rank therefore plays the rank that detects the loss, after half
- *            the time of an undisturbed call. It calls tutti_comm_abort, which sends the same messages as a network's
- *            report of TUTTI_NET_LOST. All other ranks wait inside the call.
- * Prints     per size: bytes, seconds from the report until the last of the others has returned, seconds of an
- *            undisturbed call, ok | WRONG (some rank got no error, or one that does not name the rank), and the plan.
+ * Idea       The lost rank begins the call, and then does nothing. SMPI cannot simulate the loss of
+ *            a host, because it ends the simulation when a message to that host fails. The next
+ *            rank therefore simulates detecting the loss, after half the time of an undisturbed
+ *            call. It calls tutti_comm_abort, which sends the same messages as a network's report
+ *            of TUTTI_NET_LOST. All other ranks wait inside the call.
+ * Prints     for each size: bytes, seconds from the report until the last of the other ranks has
+ *            returned, seconds of an undisturbed call, ok | WRONG (a rank got no error, or one that
+ *            does not name the lost rank), and the plan.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <mpi.h>
 #include <stdio.h>
@@ -38,7 +41,7 @@ static double undisturbed(tutti_comm *comm, size_t n, tutti_status *status) {
   return simulated_latest(MPI_Wtime()) - start;
 }
 
-/* Drives the call until the loss is reported, at `instant`; then tells all ranks. */
+/* Advances the call until the loss is reported, at `instant`, and then notifies all ranks. */
 static void report_loss(tutti_comm *comm, tutti_request **request, double instant, double look) {
   for (int done = 0; MPI_Wtime() < instant && !done;) {
     simulated_sleep(look);
@@ -48,7 +51,8 @@ static void report_loss(tutti_comm *comm, tutti_request **request, double instan
   tutti_comm_abort(comm, why);
 }
 
-/* Seconds from the report to this rank's error; negative: it has no error that names the rank. */
+/* Returns the seconds from the report to this rank's error, or a negative number if it got no error that names the
+ * rank. */
 static double lose(tutti_comm *comm, size_t n, double took) {
   tutti_request *request = NULL;
   const double instant = simulated_line_up() + took / 2;

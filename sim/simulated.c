@@ -1,4 +1,5 @@
-/* simulated.c - what simulated programs share. SPDX-License-Identifier: BSD-3-Clause */
+/* simulated.c - functions shared by simulated programs.
+ * SPDX-License-Identifier: BSD-3-Clause */
 #include "simulated.h"
 
 #include <math.h>
@@ -10,14 +11,14 @@
 
 /* ---- time ---- */
 
-enum { CALM = 100 }; /* s */
+enum { CALM = 100 }; /* in s */
 
 void simulated_sleep(double seconds) {
   const struct timespec t = {(time_t)seconds, (long)((seconds - floor(seconds)) * 1e9)};
   nanosleep(&t, NULL);
 }
 
-/* The reports shall not share links with what is measured. */
+/* Waits first, so that the reports do not share links with the measured messages. */
 double simulated_latest(double x) {
   simulated_sleep(CALM);
   double y;
@@ -26,7 +27,8 @@ double simulated_latest(double x) {
   return y;
 }
 
-/* A barrier lets ranks go one after another: wait for a common instant, after the report of the latest rank. */
+/* Ranks leave a barrier one after another. They therefore wait for a common instant, after the report of the latest
+ * rank. */
 double simulated_line_up(void) {
   const double start = floor(simulated_latest(MPI_Wtime()) + CALM) + 2;
   for (double left; (left = start - MPI_Wtime()) > 1e-12;) simulated_sleep(left + 1e-9);

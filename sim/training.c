@@ -1,21 +1,21 @@
-/* training.c - simulated time of a step of data-parallel training: layers finish one after the other, and tutti sums
- * their gradients over all ranks.
+/* training.c - measures the simulated time of a step of data-parallel training: layers finish one after the other,
+ * and tutti sums their gradients over all ranks.
  *
  *   training [-w WAY] [-b BYTES] [-k SLICES] [-p SECONDS] [-f SECONDS] [-s] TABLE
  *     -w  buckets: tutti_buckets, while later gradients are computed; tensors: a non-blocking
  *         allreduce for each tensor when it is ready; one: a single allreduce of all at the end
  *     -b  bytes of a bucket; 0: the library's choice
  *     -k  cut vectors into SLICES
- *     -p  while the rank computes, it looks after the sums at this interval in seconds, as a
- *         progress thread does; 0: sums advance only when a tensor is ready
+ *     -p  while the rank computes, advance the sums at this interval in seconds, like a progress thread; 0: sums
+ *         advance only when a tensor is ready
  *     -f  seconds of the forward pass
- *     -s  use gradients that are not real (SMPI_SHARED_MALLOC), and do not check them
- *   TABLE has a line per tensor, in the order of their completion: floats, seconds of computation before it.
+ *     -s  use gradients without physical memory (SMPI_SHARED_MALLOC), and do not check them
+ *   TABLE has a line for each tensor, in the order of completion: floats, and seconds of computation before it.
  *   SIM_PLAN names the plan of all sums.
  *
- * Idea       A computation is simulated time that passes (as on an accelerator: no core is busy). A step ends
- *            when the last rank has all sums. The first step, without computation, is a warm-up; in the second one, which is timed,
- *            all ranks begin at the same instant.
+ * Idea       A computation only lets simulated time pass, as on an accelerator, where no core is busy. A step ends
+ *            when the last rank has all sums. The first step, without computation, is a warm-up; in the second one,
+ *            which is timed, all ranks begin at the same instant.
  * Prints     seconds of the step, seconds of computation, buckets, bytes of all gradients, ok | WRONG | unchecked,
  *            and the plan of the largest bucket.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -34,9 +34,9 @@ static const char *const way_names[WAYS] = {"buckets", "tensors", "one"};
 
 static int rank, ranks, shared, computes;
 static way how = BUCKETS;
-static double look, forward;                  /* s */
-static size_t n, counts[MOST], total, oldest; /* oldest: the first tensor that is not summed */
-static double before[MOST];                   /* s of computation */
+static double look, forward;                  /* in s */
+static size_t n, counts[MOST], total, oldest; /* oldest: the first tensor that is not summed yet */
+static double before[MOST];                   /* in s, time of the computation before each tensor */
 static float *whole, *at[MOST];
 static tutti_comm *comm;
 static tutti_buckets *buckets;
@@ -70,7 +70,7 @@ static tutti_status make_vector(void) {
 
 /* ---- a step ---- */
 
-/* One look at the sums in flight; says whether there are some. `ready`: tensors that are. */
+/* Polls the sums in flight once. Returns whether there are any. `ready` is the number of tensors that are ready. */
 static int advance(size_t ready, tutti_status *status) {
   for (int done = 1; done && oldest < ready && !*status; oldest += done != 0)
     *status = how == BUCKETS   ? tutti_bucket_test(buckets, oldest, &done)
@@ -122,7 +122,7 @@ static int is_right(void) {
 
 /* ---- the report ---- */
 
-/* The bytes of the longest operation. */
+/* Returns the size of the longest operation in bytes. */
 static size_t longest(void) {
   size_t sum[MOST] = {0}, most = 0;
   for (size_t i = 0; i < n; i++) {

@@ -1,8 +1,8 @@
-/* cusim_calls.c - the beginning and end of all calls of the simulated driver: injected errors, the state of the
- * process, the lock.
+/* cusim_calls.c - begins and ends all calls of the simulated driver: injected errors, the state of
+ * the process, and the lock.
  *
- * Idea       Each call is counted and compared with the settings before it does anything. A test can therefore make every
- *            single call fail (CUDA_SIM_FAIL=1, 2, ...).
+ * Idea       Each call is counted and compared with the settings before it does anything. A test
+ *            can thus make each individual call fail (CUDA_SIM_FAIL=1, 2, ...).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <fcntl.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@
 struct cusim cusim = {.lock = PTHREAD_MUTEX_INITIALIZER};
 _Thread_local bool cusim_in_host_fn;
 
-/* A missing function would also be missing here, and the library could not be linked. */
+/* If a function were missing in the driver, it would be missing here, and the library could not be linked. */
 static const struct entry {
   const char *name, *symbol;
   void (*function)(void);
@@ -27,7 +27,7 @@ static const struct entry {
 #undef CUDA_CALL
 };
 
-/* Calls that clean up do not count: every error path of a program makes them. */
+/* Calls that clean up are not counted, because every error path of a program makes them. */
 static const char CLEANUP[CALLS] = {
     [CALL_cuGetErrorName] = 1,  [CALL_cuGetErrorString] = 1, [CALL_cuDevicePrimaryCtxRelease] = 1,
     [CALL_cuMemFree] = 1,       [CALL_cuMemFreeHost] = 1,    [CALL_cuMemHostUnregister] = 1,
@@ -36,13 +36,13 @@ static const char CLEANUP[CALLS] = {
 };
 
 static struct injection {
-  long at;  /* 0: none */
-  int call; /* only of this function; -1: of any */
+  long at;  /* 0 for none */
+  int call; /* only calls of this function; -1 for all functions */
   CUresult error;
 } fail, fail_name, fail_op;
 static long counted, of_name, operations;
 static bool without[CALLS];
-static int late = -1; /* this call is delayed by 50 ms, so that others overtake it */
+static int late = -1; /* this function is delayed by 50 ms, so that others overtake it */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static double number_of(const char *name, double otherwise) {
@@ -56,7 +56,7 @@ static int call_of(const char *name, size_t length) {
   return -1;
 }
 
-/* N[:E] */
+/* Parses N[:E]. */
 static struct injection injection_of(const char *text, int call) {
   struct injection i = {.call = call};
   if (!text) return i;
@@ -119,7 +119,7 @@ const char *cusim_name(int call) {
   return ENTRIES[call].name;
 }
 
-/* The error that a function returns if the settings make it fail. */
+/* Returns the error that a function reports if the settings make it fail. */
 static CUresult error_of(int call, CUresult wanted) {
   if (wanted) return wanted;
   switch (call) {

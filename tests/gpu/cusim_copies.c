@@ -1,9 +1,10 @@
-/* cusim_copies.c - copies, and all other operations of a stream of the simulated driver except events and
- * kernels: bytes set, words waited for and written, functions of the host.
+/* cusim_copies.c - copies, and all other stream operations of the simulated driver except events and kernels: setting
+ * bytes, waiting for words and writing them, and host functions.
  *
  * Idea       Addresses are looked up twice: when the operation is issued, and when it runs. They may be freed in between.
  * Strict     A copy from pageable memory reads the bytes during the call; a copy to pageable memory returns when it is done.
- * Invariant  An operation holds the allocations that it accesses, and notes its bytes, before it accesses them.
+ * Invariant  An operation takes references to the allocations that it accesses, and records the accessed bytes,
+ *            before it accesses them.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 
 #include "cusim.h"
 
-/* The allocation of these bytes. If the context must not access them, it becomes unusable. */
+/* Returns the allocation of these bytes. If the context must not access them, the context becomes unusable. */
 static cusim_alloc *reach_or_die(int call, cusim_device *d, uint64_t at, uint64_t bytes) {
   const char *why = "";
   cusim_alloc *a = cusim_reach(d, at, bytes, &why);
@@ -21,19 +22,19 @@ static cusim_alloc *reach_or_die(int call, cusim_device *d, uint64_t at, uint64_
   return a;
 }
 
-/* The bytes of a live allocation. */
+/* Returns the stored bytes of a live allocation. */
 static unsigned char *bytes_of(const cusim_alloc *a, uint64_t at) {
   return a->host + (at - a->at);
 }
 
-/* The ranges of a copy, sorted and disjoint. */
+/* Determines the ranges of a copy, sorted and disjoint. */
 static size_t ranges_of(const cusim_op *op, cusim_range r[2]) {
   size_t n = 0;
   if (!op->from_pageable && op->from) r[n++] = (cusim_range){op->from, op->from + op->bytes, false};
   if (!op->to_pageable) r[n++] = (cusim_range){op->to, op->to + op->bytes, true};
   if (n < 2) return n;
   if (r[0].from < r[1].to &&
-      r[1].from < r[0].to) { /* it reads only the bytes that it does not write */
+      r[1].from < r[0].to) { /* counts only the bytes read that are not written */
     if (r[0].from < r[1].from)
       r[0].to = r[1].from;
     else
@@ -47,7 +48,7 @@ static size_t ranges_of(const cusim_op *op, cusim_range r[2]) {
   return n;
 }
 
-/* Copies, or sets bytes if the operation has no source. */
+/* Copies bytes, or sets them if the operation has no source. */
 static CUresult move_bytes(cusim_op *op) {
   cusim_device *d = op->stream->device;
   cusim_alloc *to = NULL, *from = NULL;
@@ -76,7 +77,7 @@ static CUresult move_bytes(cusim_op *op) {
   return CUDA_SUCCESS;
 }
 
-/* Is this host memory pageable? An error if it is a device's, or partly pinned. */
+/* Determines whether this host memory is pageable. Returns an error if it is device memory, or only partly pinned. */
 static CUresult look_at_host(int call, uint64_t at, uint64_t bytes, bool *pageable) {
   const cusim_alloc *a = cusim_find(at);
   *pageable = !a;
@@ -170,8 +171,8 @@ CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t bytes, CUst
 
 /* ---- words ---- */
 
-/* Polls the word, with sleeps of up to half a millisecond. Everything that the host knows at its end precedes
- * the stream's later operations. */
+/* Polls the word, with sleeps of up to half a millisecond. Everything that the host knows at the end of the wait
+ * precedes the stream's later operations. */
 static CUresult wait_for_word(cusim_op *op) {
   cusim_device *d = op->stream->device;
   CUresult why = CUDA_SUCCESS;
@@ -234,7 +235,7 @@ CUresult cuStreamWriteValue32_v2(CUstream stream, CUdeviceptr at, uint32_t value
   return issue_word(CALL_cuStreamWriteValue32, stream, at, value, flags, 0, write_word);
 }
 
-/* ---- functions of the host ---- */
+/* ---- host functions ---- */
 
 static CUresult call_host(cusim_op *op) {
   pthread_mutex_lock(&cusim.lock);

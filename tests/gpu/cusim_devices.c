@@ -1,7 +1,8 @@
 /* cusim_devices.c - the simulated driver's devices, their primary contexts, and handles.
  *
- * Idea       A context is named by its device and its epoch, the number of contexts that the device had before; a handle
- *            by its slot in a table and the slot's own epoch. Stale names are therefore detected.
+ * Idea       A context is identified by its device and its epoch, the number of earlier contexts of
+ *            the device. A handle is identified by its slot in a table and the slot's epoch. Stale
+ *            identifiers are therefore detected.
  * Simpler    A device has only its primary context.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
@@ -19,7 +20,7 @@ static _Thread_local int depth;
 static struct held {
   void *object;
   cusim_device *device;
-  unsigned epoch; /* of the context */
+  unsigned epoch; /* epoch of the context */
   uint32_t generation;
   cusim_what what;
 } * held;
@@ -116,7 +117,7 @@ CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice device) {
 
 CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device) {
   static const int values[][2] = {
-      {1, 1024}, /* threads of a block */
+      {1, 1024}, /* threads per block */
       {CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 2},
       {CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING, 1},
       {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 7},

@@ -1,8 +1,9 @@
 /* cusim_events.c - events of the simulated driver.
  *
- * Idea       Recording an event makes a record: the stream, the operation's number, and, once the stream has reached it, the
- *            clock of everything before it. A stream that waits uses the record that the event has at that moment, so
- *            recording the event again changes nothing for streams that already wait.
+ * Idea       Recording an event creates a record: the stream, the operation's number, and, once the
+ *            stream has reached it, the clock of everything before it. A waiting stream uses the
+ *            record that the event had when the wait was issued, so recording the event again does
+ *            not affect streams that are already waiting.
  * Source     NVIDIA's reference of the driver API, Event Management.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 
 typedef struct event {
   unsigned flags;
-  cusim_record *last; /* NULL: never recorded */
+  cusim_record *last; /* NULL if never recorded */
 } event;
 
 static void let_go(cusim_record *r) {
@@ -73,7 +74,7 @@ CUresult cuEventRecord(CUevent handle, CUstream stream) {
   }
   op->record = r;
   cusim_issue(op);
-  r->refs = 2; /* the operation's reference, and the event's */
+  r->refs = 2; /* references by the operation and by the event */
   r->slot = s->slot;
   r->seq = op->seq;
   let_go(e->last);
@@ -107,7 +108,7 @@ CUresult cuStreamWaitEvent(CUstream stream, CUevent handle, unsigned flags) {
   return cusim_end(CUDA_SUCCESS);
 }
 
-/* Records that the host knows what comes before an event that has completed. */
+/* Records that the host knows everything that precedes a completed event. */
 static void learn_record(const cusim_record *r) {
   if (r) cusim_join(&cusim.host, &r->clock);
 }

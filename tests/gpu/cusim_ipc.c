@@ -1,11 +1,13 @@
 /* cusim_ipc.c - device memory of other processes of the simulated driver.
  *
- * Idea       A handle contains the process, its file descriptor of the allocation's bytes, and the allocation. Another process
- *            opens the descriptor in /proc, and finds on the first page whether it is that allocation, and is alive.
+ * Idea       A handle contains the process, its file descriptor for the allocation's bytes, and the allocation.
+ *            Another process opens the descriptor through /proc. The first page of the file shows whether it is that
+ *            allocation, and whether it is still alive.
  * Refused    A handle of this process; a handle of an allocation that was freed, of a process that has exited, or that was
  *            forged; access to a mapping after the exporter has freed the memory. Memory exported by a process that has
  *            exited stays mapped.
- * Counted    Opening a handle again returns the same address; an equal number of closes ends the mapping (see the reference).
+ * Counted    Opening a handle again returns the same address. An equal number of closes ends the mapping (see the
+ *            reference).
  * Source     NVIDIA's reference of the driver API, cuIpcOpenMemHandle.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <fcntl.h>
@@ -18,7 +20,7 @@
 
 static const uint64_t MAGIC = 0x63757369706331;
 
-typedef struct exported { /* contents of a handle */
+typedef struct exported { /* the contents of a handle */
   uint64_t magic, id, bytes;
   int32_t process, fd, device;
 } exported;
@@ -37,7 +39,7 @@ CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr at) {
   return cusim_end(CUDA_SUCCESS);
 }
 
-/* Maps the exported memory; NULL: it does not exist. */
+/* Maps the exported memory. Returns NULL if it does not exist. */
 static cusim_alloc *open_exported(cusim_device *d, const exported *e) {
   char path[64];
   struct stat file;

@@ -1,8 +1,9 @@
 /* cusim_kernels.c - modules and launches of the simulated driver.
  *
- * Idea       A launch runs its threads one after the other, in a random order: blocks are shuffled, and the threads of a block.
- *            Each address that a thread accesses is looked up among the allocations that the launch has accessed, and the
- *            bytes are noted in two bit sets, read and written, for the search for races at the end.
+ * Idea       A launch runs its threads one after the other, in a random order: blocks are shuffled,
+ *            and so are the threads of each block. Each address that a thread accesses is looked up
+ *            among the allocations that the launch has accessed. The bytes are recorded in two bit
+ *            sets, for reads and writes, which are used to search for races at the end.
  * Cost       About 50 ns per access; a bit for each byte of the allocations.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
@@ -15,14 +16,14 @@ enum { MOST_THREADS = 1024, MOST_USED = 512, BITS = 64 };
 
 typedef struct module {
   ptx_module *code;
-  void **handles; /* of its functions, in their order; NULL: not requested yet */
+  void **handles; /* handles of its functions, in the same order; NULL if not requested yet */
 } module;
 
 typedef struct used { /* an allocation that the launch accesses */
   cusim_alloc *alloc;
-  uint64_t base; /* of the first bit: its address, rounded down */
+  uint64_t base; /* address of the first bit, rounded down */
   uint64_t *reads, *writes;
-  uint64_t least, most; /* range of words with bits set */
+  uint64_t least, most; /* range of words with bits that are set */
 } used;
 
 typedef struct ptx_launch {
@@ -32,7 +33,7 @@ typedef struct ptx_launch {
   cusim_op *op;
   used *used;
   int nused, last;
-  const char *why; /* why an address was refused */
+  const char *why; /* why an address was rejected */
 } launch;
 
 /* ---- modules ---- */
@@ -109,7 +110,7 @@ CUresult cuFuncGetAttribute(int *value, int attribute, CUfunction function) {
 
 /* ---- memory that a launch accesses ---- */
 
-/* Starts to use another allocation; NULL: not allowed. */
+/* Adds another allocation to the launch. Returns NULL if the launch may not access it. */
 static used *use_another(launch *l, uint64_t at, unsigned bytes) {
   pthread_mutex_lock(&cusim.lock);
   cusim_alloc *a = cusim_reach(l->op->stream->device, at, bytes, &l->why);
@@ -137,8 +138,8 @@ static bool holds(const used *u, uint64_t at, unsigned bytes) {
   return offset < u->alloc->bytes && bytes <= u->alloc->bytes - offset;
 }
 
-/* Threads access their operands alternately, so the allocation is often the same as the last one, or the one
- * after it. */
+/* Threads access their operands alternately, so the allocation is often the same as for the last access, or the
+ * following one. */
 static used *find_used(launch *l, uint64_t at, unsigned bytes) {
   const int n = l->nused;
   for (int tried = 0; tried < n; tried++) {
@@ -150,7 +151,7 @@ static used *find_used(launch *l, uint64_t at, unsigned bytes) {
   return use_another(l, at, bytes);
 }
 
-/* An aligned access has all its bits in one word. */
+/* Records an aligned access, whose bits are all in one word. */
 static unsigned char *touch(void *self, uint64_t at, unsigned bytes, bool writes) {
   launch *l = self;
   used *u = find_used(l, at, bytes);
@@ -181,7 +182,7 @@ static void add_range(ranges *r, uint64_t from, uint64_t to, bool writes) {
   r->list[r->n++] = (cusim_range){from, to, writes};
 }
 
-/* Consecutive bytes of one kind become a range; bytes that were read and written count as written. */
+/* Combines consecutive bytes of one kind into ranges. Bytes that were both read and written count as written. */
 static void add_ranges(ranges *r, const used *u) {
   enum { NONE, READ, WRITTEN } state = NONE, next;
   uint64_t from = 0;
@@ -208,7 +209,7 @@ static int by_address(const void *a, const void *b) {
   return (x->base > y->base) - (x->base < y->base);
 }
 
-/* Notes all accessed bytes, and releases the allocations. */
+/* Records all accessed bytes, and releases the allocations. */
 static CUresult end_use(launch *l) {
   ranges r = {0};
   qsort(l->used, (size_t)l->nused, sizeof *l->used, by_address);
@@ -318,7 +319,7 @@ static CUresult make_launch(cusim_device *d, const ptx_function *f, const unsign
   for (int p = 0; p < f->nparams; p++)
     memcpy(l->params + f->params[p].offset, parameters[p], f->params[p].bytes);
   op->launch = l;
-  op->staged = l; /* freed with it */
+  op->staged = l; /* freed with the operation */
   cusim_issue(op);
   return d->error;
 }

@@ -1,10 +1,11 @@
 /* cusim_memory.c - memory of the simulated devices, pinned host memory, and the table of all allocations.
  *
- * Idea       A large range of addresses is reserved and never readable. An allocation of device memory is a part of it, with
- *            unused addresses on both sides. Its bytes are in a memory file, mapped elsewhere, after one page that records
- *            whether the allocation is alive. Other processes map the same file (cusim_ipc.c).
- * Invariant  An address of device memory is not reused before 128 GiB have been allocated, so a freed pointer stays invalid. (A
- *            thread sanitizer has no space for a TiB.)
+ * Idea       A large range of addresses is reserved and never readable. An allocation of device memory is
+ *            a part of it, with unused addresses on both sides. Its bytes are in a memory file that is
+ *            mapped elsewhere. The file begins with a page that records whether the allocation is alive.
+ *            Other processes map the same file (cusim_ipc.c).
+ * Invariant  An address of device memory is not reused before 128 GiB have been allocated, so a freed
+ *            pointer stays invalid. (With a thread sanitizer, there is no space for a TiB.)
  * Cost       Finding an allocation is a binary search.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
@@ -19,12 +20,12 @@ enum { GAP = 64 << 10, ALIGN = 512, FRESH = 0xb7 };
 static const uint64_t SPACE = 1ull << 37, LIVE = 0x6c697665;
 
 static uint64_t space, next_at, last_id;
-static cusim_alloc **sorted; /* the live ones, by address */
+static cusim_alloc **sorted; /* the live allocations, sorted by address */
 static size_t nsorted, room;
 
 /* ---- the table ---- */
 
-/* The number of allocations that begin at or below this address. */
+/* Returns the number of allocations that begin at or below this address. */
 static size_t begun_at(uint64_t at) {
   size_t low = 0, high = nsorted;
   while (low < high) {
@@ -61,7 +62,7 @@ bool cusim_device_range(uint64_t at) {
   return space && at - space < SPACE;
 }
 
-/* The start of an unused range of this length; 0: the space is full. */
+/* Returns the start of an unused range of this length, or 0 if the space is full. */
 static uint64_t take_addresses(uint64_t bytes) {
   if (!space) {
     void *at = mmap(NULL, SPACE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -106,9 +107,9 @@ cusim_alloc *cusim_reach(const cusim_device *d, uint64_t at, uint64_t bytes, con
   return a;
 }
 
-/* ---- making and freeing ---- */
+/* ---- allocating and freeing ---- */
 
-/* An allocation backed by a file that another process may map. */
+/* Creates an allocation backed by a file that another process may map. */
 cusim_alloc *cusim_map_file(cusim_device *d, int fd, uint64_t bytes, cusim_kind kind) {
   cusim_alloc *a = calloc(1, sizeof *a);
   void *map = mmap(NULL, CUSIM_PAGE + bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -187,7 +188,7 @@ CUresult cuMemAlloc_v2(CUdeviceptr *at, size_t bytes) {
   return why ? why : cusim_end(alloc_device(d, at, bytes));
 }
 
-/* Memory that the CPU can read, too. */
+/* Allocates memory that the CPU can also read. */
 static CUresult alloc_host(int call, cusim_device *d, void **at, size_t bytes, cusim_kind kind) {
   if (!at || !bytes) return CUDA_ERROR_INVALID_VALUE;
   CUresult why = cusim.strict ? cusim_settle(d, call, NULL) : CUDA_SUCCESS;
@@ -231,7 +232,8 @@ CUresult cuMemHostAlloc(void **at, size_t bytes, unsigned flags) {
   return cusim_end(alloc_host(CALL_cuMemHostAlloc, d, at, bytes, KIND_HOST));
 }
 
-/* Frees the allocation that begins at `at` and is of one of these kinds, after the device has finished. */
+/* Frees the allocation that begins at `at` and is of one of these kinds. First waits until the device has
+ * finished. */
 static CUresult free_kinds(int call, uint64_t at, unsigned kinds, CUresult otherwise) {
   cusim_device *d;
   CUresult why = cusim_begin(call, &d);
@@ -265,7 +267,7 @@ CUresult cuMemHostUnregister(void *at) {
                     CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
 }
 
-/* Is every page of it mapped? */
+/* Returns true if all of its pages are mapped. */
 static bool all_mapped(uint64_t at, uint64_t bytes) {
   unsigned char there[256];
   const uint64_t end = at + bytes;
@@ -283,7 +285,7 @@ static CUresult register_host(cusim_device *d, uint64_t at, uint64_t bytes, unsi
   if (why) return why;
   if (cusim_device_range(at) || !all_mapped(at, bytes)) return CUDA_ERROR_INVALID_VALUE;
   const uint64_t first = at / CUSIM_PAGE,
-                 last = (at + bytes - 1) / CUSIM_PAGE; /* pages are pinned whole */
+                 last = (at + bytes - 1) / CUSIM_PAGE; /* whole pages are pinned */
   const size_t n = begun_at(last * CUSIM_PAGE + CUSIM_PAGE - 1);
   if (n && (sorted[n - 1]->at + sorted[n - 1]->bytes - 1) / CUSIM_PAGE >= first)
     return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;

@@ -1,14 +1,14 @@
 /* cusim_pointers.c - cuPointerGetAttribute and its plural: the simulated driver's information about an address.
  *
- * Idea       A row for each attribute: its size, and its value for an allocation. For an unknown address the plural fills in
- *            empty values; the singular returns an error.
+ * Idea       There is a row for each attribute: its size, and its value for an allocation. For an unknown
+ *            address, the plural stores empty values, and the singular returns an error.
  * Source     NVIDIA's reference of the driver API, Unified Addressing.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
 #include "cusim.h"
 
-/* The value of an attribute, of 4 or 8 bytes; its size, or 0: not simulated. */
+/* Stores the value of an attribute, of 4 or 8 bytes. Returns its size, or 0 if the attribute is not simulated. */
 static size_t value_of(const cusim_alloc *a, int attribute, uint64_t *value) {
   const bool device =
       a && (a->kind == KIND_DEVICE || a->kind == KIND_IPC || a->kind == KIND_MANAGED);

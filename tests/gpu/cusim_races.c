@@ -1,14 +1,18 @@
-/* cusim_races.c - finds operations on the same bytes that nothing orders, whichever of them happens to run
- * first.
+/* cusim_races.c - finds operations on the same bytes that are not ordered, no matter which of them
+ * happens to run first.
  *
- * Idea       Vector clocks. An operation's clock counts the preceding operations in each stream: those in its own stream,
- *            those before the events that the stream has waited for, and those that the host knew to be done when
- *            it issued the operation. Every operation notes the bytes that it reads and writes. If an earlier one has noted
- *            some of the same bytes, and at least one of the two is a write, the later one's clock must include the earlier.
- * Invariant  The host knows an operation to be done if it waited for it, queried it with success, or was notified by a stream
- *            (a host function, a word written by the stream). All threads of the process share this knowledge. A reported
- *            race is therefore a real one, unless a kernel notifies the host itself.
- * Limit      The last 16,384 operations that the host does not know to be done. Other processes' operations are not seen.
+ * Idea       Vector clocks. An operation's clock counts the preceding operations in each stream:
+ *            those in its own stream, those before the events that the stream has waited for, and
+ *            those that the host knew to be complete when it issued the operation. Every operation
+ *            records the bytes that it reads and writes. If an earlier operation has recorded some
+ *            of the same bytes, and at least one of the two writes them, the later one's clock must
+ *            include the earlier one.
+ * Invariant  The host knows that an operation is complete if it waited for it, queried it with
+ *            success, or was notified by a stream (a host function, a word written by the stream).
+ *            All threads of the process share this knowledge. A reported race is therefore real,
+ *            unless a kernel itself notifies the host.
+ * Limit      Only the last 16,384 operations that the host does not know to be complete are
+ *            checked. Operations of other processes are not checked.
  * Source     Mattern, Virtual time and global states of distributed systems, 1989.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
@@ -36,7 +40,7 @@ void cusim_join(cusim_clock *clock, const cusim_clock *other) {
 void cusim_host_learns(const cusim_stream *s) {
   const uint64_t own = cusim.host.at[s->slot];
   cusim_join(&cusim.host, &s->clock);
-  cusim.host.at[s->slot] = s->done > own ? s->done : own; /* but not the running operation */
+  cusim.host.at[s->slot] = s->done > own ? s->done : own; /* without the running operation */
 }
 
 /* Forgets operations that precede all future ones. */
@@ -55,7 +59,7 @@ static void prune(void) {
   nnotes = kept;
 }
 
-/* The first bytes of one list that conflict with the other; NULL: none. Both are sorted. */
+/* Returns the first bytes of list a that conflict with list b, or NULL. Both lists are sorted. */
 static const cusim_range *conflict(const cusim_range *a, size_t na, const cusim_range *b,
                                    size_t nb) {
   for (size_t i = 0, j = 0; i < na && j < nb;) {

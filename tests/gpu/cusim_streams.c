@@ -1,8 +1,9 @@
 /* cusim_streams.c - streams of the simulated driver, and their threads.
  *
- * Idea       A stream is a queue of operations and a slot in the table of streams; the slot's thread runs them, one after the
- *            other, each after a random delay. An operation records after how many operations of which other streams it starts:
- *            those before an event, those that the legacy default stream waits for, or those that wait for it.
+ * Idea       A stream is a queue of operations and a slot in the table of streams. The slot's
+ *            thread runs them one after the other, each after a random delay. An operation records
+ *            after how many operations of each other stream it may start: those before an event,
+ *            those that the legacy default stream waits for, or those that wait for it.
  * Invariant  `issued` and `done` of a slot only grow; a stream ends when they are equal.
  * Source     NVIDIA's reference of the driver API, Stream synchronization behavior.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -13,7 +14,7 @@
 
 #include "cusim.h"
 
-/* This thread's default stream on each device. */
+/* This thread's default stream for each device. */
 static _Thread_local CUstream of_thread[MOST_DEVICES];
 static int next_slot;
 
@@ -40,7 +41,7 @@ static bool may_start(const cusim_op *op) {
   return true;
 }
 
-/* Half of the operations start immediately; one in 16 is very late. */
+/* Delays an operation. Half of the operations start immediately; one in 16 is very late. */
 static void dawdle(cusim_stream *s) {
   const double mean = cusim.delay;
   const unsigned dice = cusim_random(&s->random);
@@ -58,7 +59,8 @@ static void run(cusim_op *op) {
   cusim_join(&s->clock, &op->known);
   for (int i = 0; i < MOST_STREAMS; i++)
     if (op->after.at[i]) {
-      /* For an event's stream, only operations before the event count; the event's clock is joined separately. */
+      /* For the stream of an event, only the operations before the event count. The event's clock is joined
+       * separately. */
       if (!op->waits || i != op->record->slot) cusim_join(&s->clock, &cusim.stream[i].clock);
     }
   s->clock.at[s->slot] = op->seq;
@@ -144,7 +146,7 @@ void cusim_wait_for(cusim_stream *s, uint64_t seq) {
   cusim_host_learns(s);
 }
 
-/* Prints what the context's streams wait for. */
+/* Prints which operations the context's streams are waiting for. */
 static void tell_waiting(const cusim_device *d) {
   for (int i = 0; i < MOST_STREAMS; i++) {
     const cusim_stream *s = &cusim.stream[i];
@@ -184,7 +186,7 @@ static CUstream handle_of(const cusim_stream *s) {
   return (CUstream)(uintptr_t)((uint64_t)s->generation << 20 | (uint64_t)(s->slot + 1) << 8);
 }
 
-/* Slots are used in rotation, so that a slot that has just become free is not the next. */
+/* Slots are used in rotation, so that a slot that has just become free is not reused immediately. */
 static cusim_stream *new_stream(cusim_device *d, bool blocking) {
   for (int n = 0; n < MOST_STREAMS; n++) {
     cusim_stream *s = &cusim.stream[next_slot++ % MOST_STREAMS];
@@ -229,7 +231,7 @@ void cusim_close_streams(cusim_device *d) {
     cusim_stream *s = &cusim.stream[i];
     if (s->state == SLOT_FREE || s->device != d) continue;
     while (s->first)
-      pthread_cond_wait(&cusim.moved, &cusim.lock); /* the context is dead or has settled */
+      pthread_cond_wait(&cusim.moved, &cusim.lock); /* the context may be dead or idle now */
     s->state = SLOT_FREE;
   }
 }
@@ -254,7 +256,7 @@ CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned flags, int priori
   return create_stream(CALL_cuStreamCreateWithPriority, stream, flags);
 }
 
-/* The stream first finishes its work. */
+/* The stream finishes its work first. */
 CUresult cuStreamDestroy_v2(CUstream stream) {
   cusim_device *d;
   CUresult why = cusim_begin(CALL_cuStreamDestroy, NULL);

@@ -1,9 +1,11 @@
 /* ptx_insns.c - reads one instruction of PTX, and checks it as an assembler would.
  *
- * Idea       A row for each name lists its operands and their types. The words after the name, each with a dot, are types,
- *            rounding, comparisons and so on. Each is accepted once, and a word that the row does not list is an error.
- * Invariant  An operand's register has the width of the instruction's type and matches it (a .b register matches any type, a
- *            float register no integer type). Registers of ld, st and cvt may be wider if the type is not a float.
+ * Idea       A row for each name lists its operands and their types. The words after the name, each
+ *            with a dot, are types, rounding modes, comparisons and so on. Each is accepted once,
+ *            and a word that is not in the row is an error.
+ * Invariant  An operand's register has the width of the instruction's type and matches it (a .b
+ *            register matches any type, a float register does not match any integer type).
+ *            Registers of ld, st and cvt may be wider if the type is not a float.
  * Source     NVIDIA, PTX ISA 6.5, chapters 6 (operand type checking) and 9.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <ctype.h>
@@ -12,9 +14,9 @@
 
 #include "ptx_text.h"
 
-/* Which types a name accepts. */
+/* The types that a name accepts. */
 enum { INTS = 1, FLOATS = 2, BITS = 4, PREDS = 8, BYTES = 16, HALF = 32, SIGNED = 64 };
-/* Which words follow the name. */
+/* The words that may follow a name. */
 enum { ROUNDS = 1, PRODUCT = 2, COMPARES = 4, SPACED = 8 };
 
 static const struct row {
@@ -85,7 +87,7 @@ static bool take_join(ptx_insn *i, const char *part) {
   return i->join != PTX_PLAIN;
 }
 
-/* Cache hints of a load or a store, which an interpreter may ignore. */
+/* Returns true for cache hints of a load or a store, which an interpreter may ignore. */
 static bool is_hint(ptx_op op, const char *part) {
   static const char *const loads[] = {"ca", "cg", "cs", "lu", "cv", "nc"}, *const stores[] = {
                                                                                "wb", "cg", "cs",
@@ -120,7 +122,7 @@ static bool type_fits(int types, ptx_type t) {
   return types & (t <= PTX_B64 ? BITS : ptx_is_signed(t) ? INTS | SIGNED : INTS);
 }
 
-/* Which rounding a conversion requires, and which it excludes. */
+/* Returns true if this rounding mode is valid for the conversion. */
 static bool rounding_fits(ptx_type to, ptx_type from, ptx_word w) {
   const bool to_float = ptx_is_float(to), from_float = ptx_is_float(from);
   if (to_float && from_float)
@@ -147,7 +149,7 @@ static bool word_fits(const struct row *row, const ptx_insn *i) {
   return w == PTX_PLAIN;
 }
 
-/* "setp.lt.u64": fills in the instruction. */
+/* Reads a name such as "setp.lt.u64", and fills in the instruction. */
 static const struct row *read_name(ptx_reader *r, ptx_insn *i) {
   char word[PTX_WORD];
   strcpy(word, r->word);
@@ -183,7 +185,7 @@ static const struct row *read_name(ptx_reader *r, ptx_insn *i) {
 
 /* ---- operands ---- */
 
-/* May a register of this type be an operand of an instruction of type `t`? */
+/* Returns true if a register of this type may be an operand of an instruction of type `t`. */
 static bool agrees(ptx_type reg, ptx_type t, bool wider) {
   if ((reg == PTX_PRED) != (t == PTX_PRED)) return false;
   if (ptx_bytes(reg) != ptx_bytes(t) &&
@@ -236,7 +238,7 @@ static bool is_constant(const ptx_reader *r) {
   return ptx_is(r, "-") || isdigit((unsigned char)r->word[0]);
 }
 
-/* Special registers are operands of mov only. */
+/* Reads an operand. Special registers are operands of mov only. */
 static int read_operand(ptx_reader *r, ptx_type t, bool wider, bool special) {
   if (is_constant(r)) return read_constant(r, t);
   const int slot = read_register(r, t, wider, NULL);
@@ -245,7 +247,7 @@ static int read_operand(ptx_reader *r, ptx_type t, bool wider, bool special) {
   return slot;
 }
 
-/* {a, b}: results or operands */
+/* Reads a list {a, b} of results or operands. */
 static void read_list(ptx_reader *r, int *slots, int n, ptx_type t, bool wider, bool results,
                       int *bytes) {
   ptx_expect(r, "{");
@@ -256,7 +258,7 @@ static void read_list(ptx_reader *r, int *slots, int n, ptx_type t, bool wider, 
   ptx_expect(r, "}");
 }
 
-/* [register], [register+8], [parameter+8] */
+/* Reads [register], [register+8], or [parameter+8]. */
 static void read_address(ptx_reader *r, ptx_insn *i) {
   ptx_expect(r, "[");
   int param = 0;
@@ -284,7 +286,7 @@ static void read_address(ptx_reader *r, ptx_insn *i) {
 static void read_memory(ptx_reader *r, ptx_insn *i) {
   const bool loads = i->op == PTX_LD;
   int *list =
-      loads ? i->d : i->a; /* of at most four; an address is a[3], which a store of four moves */
+      loads ? i->d : i->a; /* at most four; the address is a[3], which stores of four move */
   int values[4] = {0};
   if (!loads) {
     read_address(r, i);
@@ -306,7 +308,7 @@ static void read_memory(ptx_reader *r, ptx_insn *i) {
   i->target = i->a[3];
 }
 
-/* mov of a register, a constant, the address of a parameter or array; and packing and unpacking. */
+/* Reads a mov of a register, of a constant, or of the address of a parameter or array. mov also packs and unpacks. */
 static void read_mov(ptx_reader *r, ptx_insn *i) {
   const ptx_type half = i->type == PTX_B64 ? PTX_B32 : i->type == PTX_B32 ? PTX_B16 : PTX_NONE;
   if (ptx_is(r, "{")) {
@@ -355,7 +357,7 @@ static void read_setp(ptx_reader *r, ptx_insn *i) {
   i->a[2] = read_operand(r, PTX_PRED, false, false);
 }
 
-/* The result and operands of all other instructions. */
+/* Reads the result and operands of all other instructions. */
 static void read_plain(ptx_reader *r, ptx_insn *i, const struct row *row) {
   static const ptx_type twice[] = {
       [PTX_U16] = PTX_U32, [PTX_U32] = PTX_U64, [PTX_S16] = PTX_S32, [PTX_S32] = PTX_S64};
@@ -370,7 +372,7 @@ static void read_plain(ptx_reader *r, ptx_insn *i, const struct row *row) {
   }
 }
 
-/* cvta.to.global.u64 a, b; all addresses are global. */
+/* Reads cvta.to.global.u64 a, b. All addresses are global. */
 static void read_cvta(ptx_reader *r, ptx_insn *i) {
   if (!ptx_is(r, "cvta.to.global.u64"))
     ptx_fail(r, "of cvta only cvta.to.global.u64 is understood");

@@ -1,13 +1,15 @@
 /* ptx_machine.h - an interpreter for the subset of PTX that tutti's kernels use.
  *
- * Idea       ptx_parse.c reads a text into instructions once, and refuses what an assembler would refuse: unknown names, wrong
- *            operand types, missing rounding. ptx_run.c runs one thread of a kernel from its first instruction to
- *            its end. Registers, special registers and constants are slots of one array of 64-bit words.
- * Invariant  A slot holds its value with zeros above the register's width.
- * Understood .reg .local; ld and st of .param (ld only), .global, .local, v2 and v4; cvta.to.global; mov, also packing and
- *            unpacking; add sub mul mad div rem min max neg abs and or xor not shl shr selp setp cvt bra ret. Barriers,
- *            shared memory, calls and fma are not supported. Float arithmetic needs .rn, because an assembler may fuse
- *            operations without a rounding.
+ * Idea       ptx_parse.c converts a text to instructions once, and rejects the same errors as an
+ *            assembler: unknown names, wrong operand types, missing rounding modes. ptx_run.c runs one
+ *            thread of a kernel from its first instruction to its end. Registers, special registers and
+ *            constants are slots of one array of 64-bit words.
+ * Invariant  The bits of a slot above the register's width are zero.
+ * Understood .reg .local; ld and st of .param (ld only), .global, .local, v2 and v4; cvta.to.global;
+ *            mov, including packing and unpacking; add sub mul mad div rem min max neg abs and or xor
+ *            not shl shr selp setp cvt bra ret. Barriers, shared memory, calls and fma are not
+ *            supported. Float arithmetic needs .rn, because an assembler may fuse operations without a
+ *            rounding mode.
  * Source     NVIDIA, Parallel Thread Execution ISA, version 6.5.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef PTX_MACHINE_H
@@ -66,7 +68,7 @@ typedef enum ptx_op {
   PTX_RET
 } ptx_op;
 
-/* Words after the name: rounding, the half of a product, a comparison, how predicates are combined, a state
+/* Words after the name: a rounding mode, the half of a product, a comparison, how predicates are combined, or a state
  * space. */
 typedef enum ptx_word {
   PTX_PLAIN,
@@ -103,16 +105,16 @@ typedef enum ptx_word {
 
 typedef struct ptx_insn {
   ptx_op op;
-  ptx_type type, from; /* from: cvt's */
-  ptx_word word, join; /* join: setp's */
-  int n;               /* elements of a vector */
-  int guard;           /* the slot of the predicate; -1: none */
+  ptx_type type, from; /* from: for cvt */
+  ptx_word word, join; /* join: for setp */
+  int n;               /* number of elements of a vector */
+  int guard;           /* slot of the predicate, or -1 */
   bool guard_not, third_not;
-  int wide;       /* bytes of the result's register */
-  int d[4];       /* slots of results; setp's second may be -1 */
-  int a[4];       /* slots of operands */
-  int64_t offset; /* of an address */
-  int target;     /* of a branch: the number of an instruction */
+  int wide;       /* size of the result's register in bytes */
+  int d[4];       /* slots of the results; the second one of setp may be -1 */
+  int a[4];       /* slots of the operands */
+  int64_t offset; /* offset of an address */
+  int target;     /* for a branch: index of the target instruction */
   int line;
 } ptx_insn;
 
@@ -121,7 +123,7 @@ typedef struct ptx_param {
   unsigned offset, bytes;
 } ptx_param;
 
-enum { PTX_SPECIALS = 12 }; /* slots 0 to 11: tid, ntid, ctaid, nctaid; x, y, z */
+enum { PTX_SPECIALS = 12 }; /* slots 0 to 11: tid, ntid, ctaid and nctaid, each with x, y, z */
 
 typedef struct ptx_function {
   char *name;
@@ -130,7 +132,7 @@ typedef struct ptx_function {
   unsigned param_bytes, local_bytes;
   ptx_insn *code;
   int ncode, nslots;
-  uint64_t *first; /* nslots: what the slots hold at first */
+  uint64_t *first; /* nslots initial values of the slots */
 } ptx_function;
 
 typedef struct ptx_module {
@@ -138,33 +140,33 @@ typedef struct ptx_module {
   int n;
 } ptx_module;
 
-/* Returns NULL, with the reason and the line in `why`, if the text is refused. */
+/* Parses a module. If the text is invalid, returns NULL, with the reason and the line in `why`. */
 ptx_module *ptx_parse(const char *text, char *why, size_t size);
 void ptx_free(ptx_module *m);
 
 typedef struct ptx_world {
-  const unsigned char *params; /* of the function's param_bytes */
-  unsigned char *local;        /* of its local_bytes */
-  /* The bytes at a global address; NULL: a thread may not access them this way. */
+  const unsigned char *params; /* param_bytes of the function */
+  unsigned char *local;        /* local_bytes of the function */
+  /* Returns the bytes at a global address, or NULL if the thread may not access them in this way. */
   unsigned char *(*touch)(void *self, uint64_t at, unsigned bytes, bool writes);
   void *self;
-  int64_t steps;        /* the most instructions of a thread */
-  uint64_t bad_address; /* after an error */
+  int64_t steps;        /* limit for the instructions of a thread */
+  uint64_t bad_address; /* set after an error */
   int bad_line;
 } ptx_world;
 
-/* Runs one thread. slots: f->nslots, beginning with its special registers, the rest as in f->first. Returns a
- * CUresult. */
+/* Runs one thread. `slots` has f->nslots entries: the special registers, followed by entries that are initialized as
+ * in f->first. Returns a CUresult. */
 int ptx_run(const ptx_function *f, uint64_t *slots, ptx_world *w);
 
 unsigned ptx_bytes(ptx_type t);
 bool ptx_is_float(ptx_type t);
 bool ptx_is_signed(ptx_type t);
-/* The value of the type `to`, in the lowest bits of 64, sign-extended. */
+/* Converts to the type `to`. The result is sign-extended to 64 bits. */
 uint64_t ptx_convert(uint64_t bits, ptx_type from, ptx_type to, ptx_word rounding);
 float ptx_float(uint64_t bits);
 double ptx_double(uint64_t bits);
-/* Every NaN becomes the device's NaN. */
+/* Returns the bits of a float. Every NaN becomes the device's NaN. */
 uint64_t ptx_bits(ptx_type t, double value);
 uint64_t ptx_bits_float(float value);
 

@@ -1,9 +1,10 @@
-/* ptx_parse.c - reads a module of PTX: its head, its kernels, their parameters, registers and labels.
+/* ptx_parse.c - reads a PTX module: its head, and its kernels with their parameters, registers and
+ * labels.
  *
- * Idea       A word is a name with all its dots, a number, or one character. The first error stops the reader, which frees
- *            everything.
- * Strict     .version, .target and .address_size must come first, in this order; the target must be one that sm_70 can run.
- *            Everything unsupported is an error.
+ * Idea       A word is a name including its dots, a number, or a single character. The reader stops
+ *            at the first error and frees everything.
+ * Strict     A module must begin with .version, .target and .address_size, in this order. The
+ *            target must be one that sm_70 can run. Everything unsupported is an error.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <ctype.h>
 #include <stdarg.h>
@@ -114,7 +115,7 @@ void *ptx_grow(ptx_reader *r, void *list, int n, int *room, size_t size) {
 int ptx_slot_of(const ptx_reader *r, const char *name, ptx_type *type) {
   size_t stem = strlen(name);
   while (stem && isdigit((unsigned char)name[stem - 1])) stem--;
-  const bool leads = name[stem] == '0' && name[stem + 1]; /* %r01 is not %r1 */
+  const bool leads = name[stem] == '0' && name[stem + 1]; /* %r01 and %r1 are different registers */
   const long number = name[stem] && !leads ? strtol(name + stem, NULL, 10) : -1;
   for (int i = 0; i < r->nnames; i++) {
     const ptx_names *n = &r->names[i];
@@ -137,7 +138,7 @@ int ptx_slot_new(ptx_reader *r, uint64_t value) {
   return f->nslots++;
 }
 
-/* Declares a register, or n of them with numbers. */
+/* Declares a register, or n numbered ones. */
 static void declare(ptx_reader *r, const char *name, int64_t n, ptx_type type, uint64_t value) {
   ptx_names *names =
       r->failed ? NULL : ptx_grow(r, r->names, r->nnames, &r->name_room, sizeof *names);
@@ -167,7 +168,8 @@ int ptx_label_of(ptx_reader *r, const char *name) {
   return r->nlabels++;
 }
 
-/* .reg .b32 %r<10>, %x; registers start with arbitrary values, so that programs that rely on them fail */
+/* Reads a declaration such as .reg .b32 %r<10>, %x. Registers start with arbitrary values, so that programs that rely
+ * on them fail. */
 static void read_registers(ptx_reader *r) {
   ptx_next(r);
   const ptx_type type = r->word[0] == '.' ? ptx_type_of(r->word + 1) : PTX_NONE;
@@ -191,7 +193,7 @@ static void read_registers(ptx_reader *r) {
   ptx_expect(r, ";");
 }
 
-/* .align 8 .b8 name[bytes] */
+/* Reads a declaration .align 8 .b8 name[bytes]. */
 static unsigned read_array(ptx_reader *r, char *name, size_t size, unsigned *align) {
   ptx_expect(r, ".align");
   *align = (unsigned)ptx_number(r);

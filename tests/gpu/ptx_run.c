@@ -1,10 +1,11 @@
-/* ptx_run.c - runs one thread of a kernel of PTX.
+/* ptx_run.c - runs one thread of a PTX kernel.
  *
- * Idea       One switch over instructions that were read and checked before; each computes on words of 64 bits, cut to the
- *            width of the result's register.
+ * Idea       A switch statement executes instructions that have already been checked. Each computes
+ *            on 64-bit words, and the result is truncated to the width of its register.
  * Cost       About 5 ns per instruction.
- * Invariant  Floats are computed in their own width, and rounded to nearest even. A NaN that arithmetic makes is the
- *            device's; moving, selecting and storing keep a NaN's bits. A thread with too many instructions has failed.
+ * Invariant  Floats are computed in their own width, and rounded to nearest even. Arithmetic
+ *            generates the device's NaN. Moving, selecting and storing preserve a NaN's bits. A
+ *            thread fails if it executes too many instructions.
  * Source     NVIDIA, PTX ISA 6.5, chapter 9.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
@@ -16,7 +17,7 @@ static inline uint64_t cut(uint64_t bits, unsigned bytes) {
   return bytes == 8 ? bits : bits & ((1ull << 8 * bytes) - 1);
 }
 
-/* The operand as 64 bits, sign-extended if the type is signed. */
+/* Returns the operand as 64 bits, sign-extended if the type is signed. */
 static inline uint64_t extended(uint64_t bits, ptx_type t) {
   const unsigned unused = 64 - 8 * ptx_bytes(t);
   return ptx_is_signed(t) ? (uint64_t)((int64_t)(bits << unused) >> unused) : bits;
@@ -86,7 +87,7 @@ static uint64_t product(const ptx_insn *i, uint64_t a, uint64_t b) {
   return (uint64_t)(((unsigned __int128)a * b) >> bits);
 }
 
-/* Division by zero gives all ones, as devices do. */
+/* The quotient of a division by zero has all bits set, as on devices. */
 static uint64_t quotient(ptx_op op, ptx_type t, uint64_t a, uint64_t b) {
   if (b == 0) return op == PTX_DIV ? ~0ull : a;
   if (!ptx_is_signed(t)) return op == PTX_DIV ? a / b : a % b;
@@ -143,7 +144,7 @@ static void compare(const ptx_insn *i, uint64_t *s) {
   if (i->d[1] >= 0) s[i->d[1]] = other;
 }
 
-/* The bytes that a load or store accesses. */
+/* Finds the bytes that a load or store accesses. */
 static int locate(const ptx_insn *i, const ptx_function *f, const uint64_t *s, ptx_world *w,
                   unsigned char **at) {
   const unsigned bytes = ptx_bytes(i->type) * (unsigned)i->n;
@@ -161,7 +162,7 @@ static int locate(const ptx_insn *i, const ptx_function *f, const uint64_t *s, p
   return CUDA_SUCCESS;
 }
 
-/* Words that other threads and processes may access are read and written with one access. */
+/* Reads a word in a single access, because other threads and processes may access it. Writes do the same. */
 static uint64_t get(const unsigned char *at, unsigned bytes) {
   switch (bytes) {
     case 1: return __atomic_load_n(at, __ATOMIC_RELAXED);

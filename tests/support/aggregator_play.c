@@ -1,4 +1,5 @@
-/* aggregator_play.c - an in-network reduction server (aggregator) in a thread, and members of its sessions.
+/* aggregator_play.c - runs an in-network reduction server (aggregator) in a thread, and plays
+ * members of its sessions.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <signal.h>
 #include <stdatomic.h>
@@ -11,7 +12,7 @@
 #include "seconds.h"
 #include "tutti_launch.h"
 
-/* Programs without cmocka also link this file. */
+/* does not use cmocka, because programs without it also link this file */
 #define MUST(x) ((x) ? (void)0 : must_not(__LINE__, #x))
 
 static void must_not(int line, const char *what) {
@@ -130,7 +131,8 @@ void play_begin(run *r) {
   r->wire->outside->ops->begin(r->wire, &r->share);
 }
 
-/* The virtual rank to which byte `at` of one direction belongs; *rest: the bytes left for that rank. */
+/* Returns the virtual rank to which byte `at` of one direction belongs, and sets *rest to the number of bytes left
+ * for that rank. */
 static int peer_at(const run *r, const uint64_t *bytes, uint64_t at, size_t *rest) {
   int part = 0;
   while (part < TT_PARTS && at >= bytes[part]) at -= bytes[part++];
@@ -151,7 +153,7 @@ bool play_send(run *r) {
   size_t rest;
   const int to = peer_at(r, r->share.given, r->sent, &rest);
   if (!rest) return false;
-  if (to + 1 < r->wire->ranks + TT_PARTS) MUST(push(r, to + 1, rest) == 0); /* out of turn */
+  if (to + 1 < r->wire->ranks + TT_PARTS) MUST(push(r, to + 1, rest) == 0); /* violates the order */
   const size_t n = push(r, to, rest);
   r->sent += n;
   return n;
@@ -162,7 +164,7 @@ bool play_take(run *r) {
   tutti_status status = TUTTI_OK;
   size_t rest;
   const int from = peer_at(r, r->share.wanted, r->got, &rest);
-  const bool alone = !r->share.gives.bytes || !r->share.wants.bytes; /* the answer is a head only */
+  const bool alone = !r->share.gives.bytes || !r->share.wants.bytes; /* the reply is only a head */
   if (alone) r->wire->outside->ops->drive(r->wire);
   const size_t n = r->wire->channel->head(r->wire, from, r->share.lane, &stamp);
   if (!r->over) r->wire->outside->ops->over(r->wire, r->share.lane, &status);

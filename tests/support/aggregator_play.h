@@ -1,7 +1,7 @@
 /* aggregator_play.h - for tests: an in-network reduction server (aggregator) in a thread, and members of its
  * sessions.
  *
- * The members are wires of the test's own thread, so the test determines the order of their actions.
+ * The members are wires in the test's thread, so the test determines the order of their actions.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef AGGREGATOR_PLAY_H
 #define AGGREGATOR_PLAY_H
@@ -12,19 +12,19 @@
 #include "aggregator.h"
 #include "tutti_launch.h"
 
-enum { MOST = 6, LIMIT = 20 }; /* members; seconds: a limit that only a hang reaches */
+enum { MOST = 6, LIMIT = 20 }; /* members; seconds that only a hang takes */
 
 typedef struct running {
   tutti_aggregator a;
   pthread_t thread;
   int port;
   char where[40];
-  pid_t process; /* process of the aggregator; 0: a thread of this one */
+  pid_t process; /* process of the aggregator; 0 if it is a thread of this process */
 } running;
 
-/* Its key is the text "of the tests". */
+/* Starts an aggregator. Its key is "of the tests". */
 void play_serve(running *d, int jobs, size_t memory);
-/* An aggregator in a separate process, for tests with several. above: the aggregator above it, or NULL. */
+/* Starts an aggregator in a separate process, for tests with several. `above` is the aggregator above it, or NULL. */
 void play_serve_below(running *d, const running *above);
 void play_end(running *d);
 
@@ -34,14 +34,14 @@ typedef struct party {
 } party;
 
 tutti_status play_join(const running *d, uint64_t session, int member, int n, tt_wire **wire);
-/* The members of a rack's session; its sums are those of `racks` racks. */
+/* Joins a member of a rack's session, in which sums are over `racks` racks. */
 tutti_status play_join_rack(const running *d, uint64_t session, int member, int n, int rack,
                             int racks, tt_wire **wire);
 party play_gather(const running *d, uint64_t session, int n);
 void play_leave(tt_wire **wire);
 void play_part(party *p);
 
-/* One member's part of a sum. */
+/* A member's part of a sum. */
 typedef struct run {
   tt_wire *wire;
   tt_share share;
@@ -51,15 +51,15 @@ typedef struct run {
   bool differs, over;
 } run;
 
-/* The share of an operation with one slice and a vector cut into parts. */
+/* Returns the share of an operation with one slice and a vector that is split into parts. */
 tt_share play_share(uint64_t seq, tutti_type type, tutti_op op, size_t count, int parts, int data);
 void play_begin(run *r);
-/* Each returns whether data moved. */
+/* Each of these returns true if data moved. */
 bool play_send(run *r);
 bool play_take(run *r);
 bool play_over(run *r);
-/* Drives the runs until they have completed, the last member first. Returns false if nothing has moved for
- * `patience` seconds. */
+/* Advances the runs, the last member first, until all are complete. Returns false if nothing has moved for `patience`
+ * seconds. */
 bool play_finish(run *r, int n, double patience);
 
 #endif

@@ -1,4 +1,4 @@
-/* by_name.h - queries about plans by name, for tests with tables of names.
+/* by_name.h - looks up plans by name, for tests with tables of names.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef BY_NAME_H
 #define BY_NAME_H
@@ -10,7 +10,7 @@
 
 enum { NAME = 512 }; /* capacity for the names of these tests */
 
-/* The plan of a name. The test fails if the name is invalid. */
+/* Returns the plan with this name. Prints an error and ends the test if the name is invalid. */
 static inline const tt_plan_spec *plan_named(const char *name) {
   const tt_plan_spec *plan;
   if (!tt_plan_spec_named(name, &plan)) return plan;
@@ -73,13 +73,13 @@ static inline uint64_t key_named(const tt_ask *ask, const char *name, int slices
   return tt_proven_key(&named, slices);
 }
 
-/* The estimate of a plan by its stages; false: the plan does not support that. */
+/* Estimates a plan by its stages. Returns false if the plan does not support that. */
 static inline bool stages_price(tt_chooser *c, const tt_ask *ask, tt_curve *curve) {
   const tt_pricing p = tt_pricing_of(c, ask->plan, ask->coll, ask->root);
   return tt_stages_apply(&p) && !tt_stages_curve(&p, 0, curve);
 }
 
-/* Copies a text into a name, and frees it. False: the name is too long, or empty. */
+/* Copies a text into `name`, and frees the text. Returns false if it is too long or empty. */
 static inline bool take_name(tt_text *text, char *name, size_t size) {
   const bool fits = text->length && (size_t)snprintf(name, size, "%s", text->at) < size;
   free(text->at);

@@ -1,4 +1,4 @@
-/* card.c - device memory through the driver's functions, which are loaded at run time.
+/* card.c - accesses device memory through the driver's functions, which are loaded at run time.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "card.h"
 
@@ -88,7 +88,8 @@ bool card_fill(void *card, unsigned char value, size_t bytes, void *stream) {
   return !bytes || !cuda.cuMemsetD8Async(at(card), value, bytes, stream);
 }
 
-static uint32_t *held; /* 0: streams wait; 1: they continue. Host memory that the device reads */
+/* host memory that the device reads; streams wait while it is 0, and continue at 1 */
+static uint32_t *held;
 
 bool card_hold(void *stream) {
   CUdeviceptr there;

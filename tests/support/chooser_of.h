@@ -1,5 +1,5 @@
-/* chooser_of.h - the chooser of a machine, given its levels and model parameters as text; for tests of cost
- * estimates.
+/* chooser_of.h - creates the chooser of a machine from its levels and model parameters, given as
+ * text; for tests of cost estimates.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef CHOOSER_OF_H
 #define CHOOSER_OF_H
@@ -9,7 +9,7 @@
 #include "candidates.h"
 #include "engine.h"
 
-/* Include cmocka.h before. */
+/* Include cmocka.h before this file. */
 static inline tt_chooser *chooser_of(const char *levels, const char *said) {
   tt_tree tree;
   tt_chooser *c;

@@ -1,4 +1,5 @@
-/* cuda_kernel_play.h - for tests: a kernel of one instruction on the simulated driver, and edge values for it.
+/* cuda_kernel_play.h - for tests: runs a kernel with a single instruction on the simulated driver,
+ * and provides edge values for it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef CUDA_KERNEL_PLAY_H
 #define CUDA_KERNEL_PLAY_H
@@ -8,7 +9,7 @@
 
 #include "cuda_play.h"
 
-/* ---- a kernel of one instruction: result[i] = left[i] op right[i], in slots of 8 bytes ---- */
+/* ---- a kernel with one instruction: result[i] = left[i] op right[i], in slots of 8 bytes ---- */
 
 enum { MOST = 1 << 16 };
 static uint64_t left[MOST], right[MOST], result[MOST];
@@ -79,7 +80,7 @@ static const uint64_t EDGES[] = {
     0xffffffffffffffff,
     0xfffffffffffffff8,
     0x123456789abcdef0,
-    /* 32-bit floats: ones, halves, largest, least, infinities, NaNs, limits of integers and halves */
+    /* 32-bit floats: ones, halves, largest, smallest, infinities, NaNs, limits of integers and halves */
     0x3f800000,
     0xbf800000,
     0x3f000000,
@@ -109,7 +110,7 @@ static const uint64_t EDGES[] = {
     0x3f803000,
     0x437f8000,
     0x3effffff,
-    /* 64-bit ones */
+    /* 64-bit floats */
     0x3ff0000000000000,
     0xbff8000000000000,
     0x4004000000000000,
@@ -136,7 +137,7 @@ static const uint64_t EDGES[] = {
 };
 enum { NEDGES = sizeof EDGES / sizeof *EDGES };
 
-/* All pairs of edges, and as many others. */
+/* Fills in all pairs of edge values, and the same number of random pairs. */
 static inline unsigned fill_pairs(void) {
   uint64_t random = 1;
   unsigned n = 0;
@@ -155,7 +156,7 @@ static inline uint64_t cut_to(uint64_t x, int bits) {
   return bits == 64 ? x : x & ((1ull << bits) - 1);
 }
 
-/* ---- floats and their bits; any NaN has those of the device's ---- */
+/* ---- floats and their bits; any NaN has the bits of the device's NaN ---- */
 
 #define REAL(T, U, nan_bits)                \
   static inline T T##_of(uint64_t bits) {   \

@@ -1,4 +1,4 @@
-/* cuda_play.h - for tests: the simulated driver (tests/gpu/cusim.h), in child processes.
+/* cuda_play.h - for tests: runs the simulated driver (tests/gpu/cusim.h) in child processes.
  *
  * Idea       The driver reads its settings once, and a context may become unusable. Each case therefore runs in a child, which
  *            loads the driver. The test checks the child's exit status and the driver's messages on stderr.
@@ -16,7 +16,7 @@
 
 #include "../../gpu/cuda_driver.h"
 
-/* The functions of the driver, each by its name. */
+/* All functions of the driver, by name. */
 typedef struct cuda_driver {
 #define CUDA_CALL(name, symbol, parameters) CUresult(*name) parameters;
 #include "../../gpu/cuda_calls.def"
@@ -68,7 +68,7 @@ static inline CUcontext cuda_start(int device) {
   return ctx;
 }
 
-/* "A=1 B=2" */
+/* Sets variables, given as "A=1 B=2". */
 static inline void cuda_set(const char *settings) {
   char copy[512], *rest = copy;
   snprintf(copy, sizeof copy, "%s", settings ? settings : "");
@@ -81,7 +81,7 @@ static inline void cuda_set(const char *settings) {
 
 static char cuda_said[8192]; /* stderr of the last child */
 
-/* Runs fn in a child. Returns its status as waitpid gives it; 0: all checks passed. */
+/* Runs fn in a child. Returns its wait status, which is 0 if all checks passed. */
 static inline int cuda_child(void (*fn)(const void *), const void *about, const char *settings) {
   int pipes[2], status = -1;
   size_t n = 0;
@@ -112,7 +112,7 @@ static inline int cuda_child(void (*fn)(const void *), const void *about, const 
   return status;
 }
 
-/* The same; prints the child's output if a check failed. */
+/* As above, but prints the child's output if a check failed. Returns true if all passed. */
 static inline bool cuda_satisfied(void (*fn)(const void *), const void *about,
                                   const char *settings) {
   const int status = cuda_child(fn, about, settings);

@@ -1,11 +1,12 @@
-/* cuda_streams_play.h - for tests: streams of the simulated driver that wait for a word of the host.
+/* cuda_streams_play.h - for tests: streams of the simulated driver that wait for a word in host
+ * memory.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef CUDA_STREAMS_PLAY_H
 #define CUDA_STREAMS_PLAY_H
 
 #include "cuda_play.h"
 
-static uint32_t *word; /* in pinned memory, 0 at first */
+static uint32_t *word; /* in pinned memory, initially 0 */
 static CUdeviceptr word_there;
 
 static inline void make_word(void) {

@@ -18,7 +18,7 @@ const char *gpu_build(void) {
   return build && *build ? build : "build";
 }
 
-/* The name of a real driver's library; NULL: the simulated one. */
+/* Returns the name of a real driver's library, or NULL for the simulated one. */
 static const char *real(void) {
   const char *name = getenv("TUTTI_CUDA_LIBRARY");
   return name && *name ? name : NULL;

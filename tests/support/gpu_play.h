@@ -1,4 +1,4 @@
-/* gpu_play.h - for tests: libtutti_cuda.so over the simulated driver, each time in a child process.
+/* gpu_play.h - for tests: runs libtutti_cuda.so on the simulated driver, in a child process for each scene.
  *
  * Idea       a driver's settings are read once per process, and a driver that has started cannot be stopped. A scene therefore
  *            runs in a child, with its settings in the environment, and returns the number of failed checks.
@@ -20,7 +20,7 @@ typedef struct gpu_driver {
 #undef CUDA_CALL
 } gpu_driver;
 
-/* Valid in a scene. */
+/* Valid only inside a scene. */
 extern gpu_driver cu;
 extern tutti_device gpu;
 extern int gpu_failures;
@@ -31,14 +31,14 @@ extern int gpu_failures;
     fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
     gpu_failures++;                                                         \
   } while (0)
-/* A call of the function table that must succeed. */
+/* Calls a function of the table that must succeed. */
 #define WORKS(call)                                                                     \
   do {                                                                                  \
     if ((call) == 0) break;                                                             \
     fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call, gpu.error(gpu.self)); \
     gpu_failures++;                                                                     \
   } while (0)
-/* A call that must fail, with these words in its error message. */
+/* Makes a call that must fail with these words in its error message. */
 #define FAILS(call, words)                                                                  \
   do {                                                                                      \
     if ((call) != 0 && strstr(gpu.error(gpu.self), words)) break;                           \
@@ -49,20 +49,20 @@ extern int gpu_failures;
 
 typedef void gpu_scene(void);
 
-/* The folder of the programs and libraries. */
+/* Returns the folder of the programs and libraries. */
 const char *gpu_build(void);
-/* Is the driver available: the simulated one, or the one that TUTTI_CUDA_LIBRARY names? */
+/* Returns true if the driver is available: the simulated one, or the one that TUTTI_CUDA_LIBRARY names. */
 bool gpu_there(void);
 bool gpu_simulated(void);
-/* Runs a scene; settings: "NAME=VALUE", separated by spaces, or NULL. Returns the number of failures, or 1000 +
- * the signal that ended it. */
+/* Runs a scene. `settings` are "NAME=VALUE", separated by spaces, or NULL. Returns the number of failures, or 1000 +
+ * the signal that ended the scene. */
 int gpu_run(gpu_scene *scene, const char *settings);
 
 typedef struct gpu_case {
   gpu_scene *scene;
   const char *settings;
 } gpu_case;
-/* A scene as a row of cmocka's table; include cmocka.h before, and write GPU_TEST_CASE once. */
+/* A scene as a row of cmocka's table. Include cmocka.h before this file, and write GPU_TEST_CASE once. */
 #define GPU_CASE(name, scene, settings)                          \
   {                                                              \
     name, gpu_test_case, NULL, NULL, (void *)&(const gpu_case) { \
@@ -80,17 +80,17 @@ typedef struct gpu_case {
 pid_t gpu_start(gpu_scene *scene, const char *settings);
 int gpu_wait(pid_t child);
 
-/* ---- in a scene ---- */
+/* ---- inside a scene ---- */
 
-/* cuInit, and the primary context of device 0 as the thread's. */
+/* Calls cuInit, and makes the primary context of device 0 current. */
 void gpu_begin(void);
 CUdeviceptr gpu_alloc(size_t bytes);
 static inline void *gpu_pointer(CUdeviceptr at) {
   return (void *)(uintptr_t)at;
 }
-/* Waits for a ticket; false: the device failed. */
+/* Waits for a ticket. Returns false if the device failed. */
 bool gpu_await(void *lane, tutti_device_way way, unsigned long long ticket);
-/* Waits until all work of the lane is done. */
+/* Waits until all work of the lane is complete. */
 void gpu_drain(void *lane);
 
 #endif

@@ -7,13 +7,13 @@
 #include <string.h>
 #include <ucontext.h>
 
-/* POINTS: per run; after these no rank is preempted. IDLE: switches without progress after which the run counts
- * as hung. */
+/* POINTS: per run; after these no rank is preempted. IDLE: a run counts as hung after this many switches without
+ * progress. */
 enum { STACK = 256 << 10, POINTS = 20000, IDLE = 20000, NOBODY = -1, EVENT = INTERLEAVE_RANKS };
 
 typedef struct deviation {
   uint32_t at;
-  int to; /* a rank, or EVENT */
+  int to; /* a rank or EVENT */
 } deviation;
 
 static const interleaving *all;
@@ -25,7 +25,7 @@ static int now = NOBODY, idle;
 static bool event_is_over, follows /* the list */, finishing;
 static deviation list[INTERLEAVE_BOUND];
 static int length, followed;
-static uint8_t can[POINTS]; /* for each point: the ranks that could have continued */
+static uint8_t can[POINTS]; /* for each point, the ranks that could have continued */
 static uint32_t reached, longest;
 static uint64_t runs;
 char interleave_wrong[500];
@@ -44,7 +44,7 @@ static void go_to(int rank) {
   swapcontext(from == NOBODY ? &back : &place[from], rank == NOBODY ? &back : &place[rank]);
 }
 
-/* The next rank that can run; NOBODY: all have ended or are dead. */
+/* Returns the next rank that can run, or NOBODY if all have ended or are dead. */
 static int next_of(int rank) {
   int waiting = NOBODY;
   for (int i = 1; i <= all->ranks; i++) {
@@ -111,7 +111,7 @@ void interleave_fail(const char *format, ...) {
           list[i].to == EVENT ? "; at point %u the event" : "; at point %u rank %d continues",
           list[i].at, list[i].to);
   }
-  if (now != NOBODY) go_to(NOBODY); /* never to return */
+  if (now != NOBODY) go_to(NOBODY); /* never returns */
 }
 
 /* ---- points ---- */
@@ -125,7 +125,7 @@ static bool is_option(uint8_t options, int to) {
   return options >> to & 1;
 }
 
-/* Which rank continues at this point; NOBODY: the same rank. */
+/* Chooses which rank continues at this point; NOBODY stands for the same rank. */
 static int choose(uint8_t options) {
   if (all->random) {
     const int to = (int)draw(6 * EVENT);
@@ -201,7 +201,7 @@ static bool has_event(void) {
   return false;
 }
 
-/* Runs the list, and all longer lists with further deviations at point `from` or later. */
+/* Runs the list, and all longer lists with additional deviations at point `from` or later. */
 static void search(uint32_t from) {
   run();
   if (length == all->bound || *interleave_wrong) return;
@@ -225,7 +225,7 @@ uint64_t interleave(const interleaving *what, uint32_t *points) {
   length = 0;
   state = all->random;
   *interleave_wrong = 0;
-  run(); /* a first run, not counted, for actions that happen only once */
+  run(); /* a first run, which is not counted, for actions that happen only once */
   runs = longest = 0;
   if (all->random)
     run();

@@ -1,8 +1,8 @@
 /* kernel_reference.h - the definition of a reduction, one element at a time.
  *
- * Idea       the specification of tutti.h in the simplest C: 128-bit integers, one
- *            stored operation per step, 16-bit floats by ldexp and rint. Shares
- *            nothing with src/kernel.
+ * Idea       implements the specification in tutti.h in the simplest C: 128-bit integers, one
+ *            stored operation per step, 16-bit floats by ldexp and rint. It shares no code with
+ *            src/kernel.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef KERNEL_REFERENCE_H
 #define KERNEL_REFERENCE_H
@@ -16,18 +16,18 @@
 
 #include "tutti.h"
 
-/* ---- 16-bit and 8-bit floats, simple and slow ---- */
+/* ---- 16-bit and 8-bit floats: simple and slow ---- */
 
 typedef struct format {
-  int fraction, bias; /* bits of the fraction */
+  int fraction, bias; /* fraction: number of bits */
   uint16_t nan;
-  int bits;       /* of fraction and exponent */
-  bool only_nans; /* no infinities: the largest exponent is that of numbers, all ones are a NaN */
+  int bits;       /* total bits of fraction and exponent */
+  bool only_nans; /* no infinities: the largest exponent is ordinary, all ones are a NaN */
 } format;
 static const format FP16 = {10, 15, 0x7e00, 15, false}, BF16 = {7, 127, 0x7fc0, 15, false},
                     E4M3 = {3, 7, 0x7f, 7, true}, E5M2 = {2, 15, 0x7e, 7, false};
 
-/* The format of a type of 8 or 16 bits; NULL for other types. */
+/* Returns the format of a type of 8 or 16 bits, or NULL for other types. */
 static inline const format *format_of(tutti_type t) {
   switch (t) {
     case TUTTI_FLOAT16: return &FP16;
@@ -42,7 +42,7 @@ static inline bool is_pair_type(tutti_type t) {
   return t >= TUTTI_FLOAT_INT && t <= TUTTI_SHORT_INT;
 }
 
-/* Bits from and to an element of 1 or 2 bytes. */
+/* Read and write the bits of an element of 1 or 2 bytes. */
 static inline uint16_t get_short(const format *f, const void *p) {
   uint16_t h = *(const unsigned char *)p;
   if (f->bits == 15) memcpy(&h, p, 2);
@@ -94,7 +94,7 @@ static bool is_signed(tutti_type t) {
 static __int128 get_int(tutti_type t, const void *p) {
   uint64_t u = 0;
   size_t size = tutti_type_size(t);
-  memcpy(&u, p, size); /* little-endian hosts */
+  memcpy(&u, p, size); /* assumes a little-endian host */
   if (is_signed(t) && u >> (8 * size - 1)) return (__int128)u - ((__int128)1 << (8 * size));
   return (__int128)u;
 }
@@ -112,7 +112,7 @@ static uint64_t int_op(tutti_op op, __int128 a, __int128 b) {
     case TUTTI_LAND: return a && b;
     case TUTTI_LOR: return a || b;
     case TUTTI_LXOR: return !a != !b;
-    default: return a == b ? 0x5555 : 0xaaaa; /* not an op: equal to no result */
+    default: return a == b ? 0x5555 : 0xaaaa; /* not an op: differs from any result */
   }
 }
 
@@ -216,7 +216,7 @@ static void one_complex_double(tutti_op op, void *out, const void *const *in, in
   put_double((char *)out + 8, im);
 }
 
-/* The offset of a pair's index; and its value, as its own type. */
+/* index_at returns the offset of a pair's index; get_pair reads a pair. */
 static size_t index_at(tutti_type t) {
   return t == TUTTI_DOUBLE_INT || t == TUTTI_LONG_INT ? 8 : 4;
 }
@@ -236,7 +236,7 @@ static pair get_pair(tutti_type t, const void *p) {
   return x;
 }
 
-/* -1 if a precedes b, 1 otherwise. */
+/* Returns -1 if a precedes b, 1 otherwise. */
 static int compare_pairs(tutti_op op, pair a, pair b) {
   int up = op == TUTTI_MINLOC ? 1 : -1;
   if (isnan(a.v) != isnan(b.v)) return isnan(a.v) ? -1 : 1;

@@ -1,4 +1,4 @@
-/* lifetime.c - a clock that ticks every half minute, except while the process is stopped.
+/* lifetime.c - counts half minutes, except while the process is stopped.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "lifetime.h"
 

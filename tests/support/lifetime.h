@@ -3,8 +3,8 @@
 #ifndef LIFETIME_H
 #define LIFETIME_H
 
-/* SIGALRM ends this process after this many seconds. Time during which it is stopped does not count, except for
- * half a minute each time. */
+/* Lets SIGALRM end this process after this many seconds. While the process is stopped, time does not count, except
+ * for up to half a minute each time. */
 void lifetime(unsigned seconds);
 
 #endif

@@ -1,4 +1,4 @@
-/* lists.h - lists of buffers (tutti_call.h) as two functions.
+/* lists.h - two functions for calls on lists of buffers (tutti_call.h).
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef LISTS_H
 #define LISTS_H

@@ -1,4 +1,4 @@
-/* lot_calls.c - random calls: drawn, made, and described in tutti's words.
+/* lot_calls.c - draws random calls, makes them, and describes them in the words of tutti.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "lot_calls.h"
 

@@ -1,5 +1,5 @@
-/* meet_peers_play.c - ranks as threads that connect at a rendezvous, over a key-value store, or with a gather
- * function.
+/* meet_peers_play.c - runs ranks as threads that connect through a rendezvous, a key-value store,
+ * or a gather function.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "meet_peers_play.h"
 
@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Tests without cmocka also link this file. A failure that should be impossible ends the program. */
+/* Programs without cmocka also link this file, so an unexpected failure ends the program. */
 __attribute__((format(printf, 1, 2), noreturn)) static void end_with(const char *format, ...) {
   va_list args;
   va_start(args, format);
@@ -22,13 +22,13 @@ __attribute__((format(printf, 1, 2), noreturn)) static void end_with(const char 
   abort();
 }
 
-/* The number of bytes of a rank's row in a round. */
+/* Returns the size of a rank's row in a round, in bytes. */
 static size_t bytes_in(int round, int rank) {
   static const size_t n[ROUNDS] = {1, 4096, 70000};
   return n[round] + 3 * (size_t)(rank ^ 1);
 }
 
-/* Is this the row that the rank contributes in this round? */
+/* Returns true if this is the row that the rank contributes in this round. */
 static bool is_right(const tt_table *all, int rank, int round) {
   size_t bytes;
   const unsigned char *row = tt_table_row(all, rank, &bytes);

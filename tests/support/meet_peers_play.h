@@ -1,4 +1,4 @@
-/* meet_peers_play.h - ranks as threads that connect; each records the result.
+/* meet_peers_play.h - runs ranks as threads that connect. Each records its result.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MEET_PEERS_PLAY_H
 #define MEET_PEERS_PLAY_H
@@ -13,20 +13,20 @@ typedef struct peer {
   pthread_t thread;
   tt_rendezvous at;
   const tutti_store *store;
-  tutti_gather_fn *gather; /* with ctx: instead of `at` and `store` */
+  tutti_gather_fn *gather; /* used with ctx, instead of `at` and `store` */
   void *ctx;
   uint64_t host;           /* ranks with the same number share an agent */
-  int rank, ranks, rounds; /* it leaves after `rounds` rounds */
-  int fails_in;            /* it fails in this round, from 1; 0: it does not fail */
+  int rank, ranks, rounds; /* the rank leaves after `rounds` rounds */
+  int fails_in;            /* the round in which the rank fails, from 1; 0 if it does not fail */
   double limit, took;
-  bool stays; /* it waits a while before it leaves */
+  bool stays; /* waits for a while before it leaves */
   tutti_status status;
   bool right;
   char why[400];
 } peer;
 
-void *meeting_visit(void *peer); /* in the calling thread */
-void meeting_begin(peer *g);     /* in a new thread */
+void *meeting_visit(void *peer); /* runs in the calling thread */
+void meeting_begin(peer *g);     /* runs in a new thread */
 void meeting_finish(peer *g);
 /* Checks the rank's status, and that its error contains the words, separated by '|'. */
 void meeting_expect(const peer *g, tutti_status status, const char *words);

@@ -20,7 +20,7 @@ static bool has_sample(int family, int ranks, int i) {
 }
 
 static int count(int family, int ranks) {
-  int lo = 0, hi = 1; /* sample lo exists, hi does not */
+  int lo = 0, hi = 1; /* sample lo exists, sample hi does not */
   if (!has_sample(family, ranks, 0)) return 0;
   while (has_sample(family, ranks, hi)) lo = hi, hi *= 2;
   while (lo + 1 < hi) {

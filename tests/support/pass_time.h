@@ -1,10 +1,13 @@
 /* pass_time.h - for tests of long waits: the test controls the clock.
  *
- * Idea       The program defines clock_gettime, which the library calls, too: the system's monotonic clock plus the time
- *            that was skipped. Sleeps take their normal time, and a poll at most 20 ms. A waiting rank therefore finds, the
- *            next time it checks the clock, that 10 s have passed. Before a limit the test stops the clock until it has seen
- *            what it waits for, because on busy cores a rank may check only rarely.
- * Invariant  Only programs that consist of a single file include it; all others have the system's clock.
+ * Idea       The program defines clock_gettime, which the library also calls. It returns the
+ *            system's monotonic clock plus the time that was skipped. Sleeps take their normal
+ *            time, and a poll takes at most 20 ms. A waiting rank therefore finds that 10 s have
+ *            passed the next time it checks the clock. Before a limit, the test stops the clock
+ *            until it has seen the expected result, because on busy cores a rank may check only
+ *            rarely.
+ * Invariant  Only programs that consist of a single file include this header. All others use the
+ *            system's clock.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef PASS_TIME_H
 #define PASS_TIME_H
@@ -48,8 +51,8 @@ static void *make_time_fly(void *unused) {
   return NULL;
 }
 
-/* Stops the clock; each read of it then advances it by `seconds`. A wait thus takes a fixed number of reads, independent of the
- * machine's load. 0: the system's clock runs again. */
+/* Stops the clock. Each read of it then advances it by `seconds`, so that a wait takes a fixed number of reads,
+ * whatever the machine's load. 0 makes the system's clock run again. */
 static inline void looks_take(double seconds) {
   struct timespec t;
   syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &t);
@@ -57,7 +60,7 @@ static inline void looks_take(double seconds) {
   atomic_store(&look_ns, (long long)(1e9 * seconds));
 }
 
-/* A second passes every 20 ms, until this many seconds have passed. */
+/* Lets a second pass every 20 ms, until this many seconds have passed. */
 static inline void fly_time_for(int seconds) {
   atomic_store(&most_ns, atomic_load(&passed_ns) + seconds * 1000000000LL);
   atomic_store(&time_flies, true);

@@ -1,4 +1,4 @@
-/* plots.c - random faults: another count, type, op, root, collective, or another order.
+/* plots.c - injects random faults: a wrong count, type, op, root or collective, or a wrong order.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "plots.h"
 
@@ -15,7 +15,7 @@ enum { ORDER = 5, WAYS };
 static const char *const way_names[] = {"count", "type", "op", "root", "collective", "order"};
 static const char *const algos[] = {NULL, NULL, "fold(ring)", "doubling", "two-shot"};
 
-/* The first and second calls of the faulty rank and of the others. */
+/* The first and second calls of the faulty rank, and those of the other ranks. */
 typedef struct plot {
   int odd, way;
   const char *algo;
@@ -46,7 +46,7 @@ static bool named(const plot *p, const char *sentence) {
 
 /* Makes the calls until one fails. */
 static tutti_status calls(tutti_comm *comm, const plot *p, double *ms) {
-  char *memory = calloc(2, CALL_BYTES); /* heap memory, because ranks may be threads */
+  char *memory = calloc(2, CALL_BYTES); /* on the heap, because ranks may be threads */
   if (!memory) return TUTTI_ERR_MEMORY;
   void *x = memory, *y = memory + CALL_BYTES;
   const bool odd = tutti_comm_rank(comm) == p->odd;

@@ -1,6 +1,8 @@
-/* posted_net.h - a simulated network: operations of the wire stay posted until the test completes them.
+/* posted_net.h - a simulated network, in which operations of the wire stay posted until the test
+ * completes them.
  *
- * Invariant  A slot is not reused before it is completed, and the wire polls all slots that it has started; otherwise abort.
+ * Invariant  A slot is not reused before it is completed, and the wire polls all slots that it has
+ *            started. A violation aborts the test.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef POSTED_NET_H
 #define POSTED_NET_H

@@ -1,4 +1,5 @@
-/* priced.h - the estimate for an allreduce, compared with a formula; include cmocka.h before.
+/* priced.h - compares the estimate for an allreduce with a formula. Include cmocka.h before this
+ * file.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef PRICED_H
 #define PRICED_H
@@ -9,7 +10,8 @@
 #include "by_name.h"
 #include "cost.h"
 
-/* Simulates all ranks, or one for all. Fails the test if that is not possible. */
+/* Estimates an allreduce by simulating all ranks, or one rank that stands for all if `uniform`. Fails the test if
+ * that is not possible. */
 static double priced(const char *name, const tt_cost_model *p, double bytes, bool uniform) {
   const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = p->ranks};
   tt_sched **all;

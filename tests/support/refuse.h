@@ -1,4 +1,4 @@
-/* refuse.h - checks a call that must be refused: its status, and words of its error.
+/* refuse.h - checks the status and the error message of a call that must fail.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef REFUSE_H
 #define REFUSE_H
@@ -8,7 +8,7 @@
 
 #include "tutti.h"
 
-/* Returns 1 and prints a line if the check fails; words are separated by '|'. */
+/* Returns 1 and prints a line if the check fails. `words` are separated by '|'. */
 static inline int check_error(tutti_status got, tutti_status want, const char *words, int line) {
   char copy[300], *save = NULL;
   const char *missing = NULL, *sentence = tutti_error();

@@ -1,4 +1,5 @@
-/* regrow.c - see regrow.h. A process that is to die kills itself by a timer. SPDX-License-Identifier: BSD-3-Clause */
+/* regrow.c - see regrow.h. A process that is selected to die kills itself with a timer.
+ * SPDX-License-Identifier: BSD-3-Clause */
 #include "regrow.h"
 
 #include <signal.h>
@@ -59,7 +60,7 @@ void regrow_draw(uint64_t seed, int founders, int joiner, int deaths, long most)
     const int who = (int)(cover_mix(seed + (uint64_t)i) % (uint64_t)all);
     if (who == (int)(seed % (uint64_t)founders)) continue;
     dies |= who == mine;
-    marked++; /* the same process twice: one death fewer */
+    marked++; /* the same process was drawn twice, so there is one death fewer */
   }
   if (!dies) return;
   timer_t timer;

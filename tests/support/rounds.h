@@ -8,11 +8,12 @@
 
 #include "tutti.h"
 
-/* Collective. Returns true if this rank got the right error; *ms: the time until then. */
+/* Collective. Returns true if this rank got the right error. *ms is the time until then. */
 typedef bool round_fn(tutti_comm *base, uint64_t seed, double *ms);
 
-/* Plays `rounds` rounds, each with its own seed, drawn unless `seed` gives it. Rank 0 prints the seed, each
- * round's time, and one line of TAP, "N of M WHAT". Returns how many rounds failed on at least one rank. */
+/* Plays `rounds` rounds. Each has a different seed, which is random unless `seed` is given. Rank 0 prints the seed,
+ * each round's time, and one line of TAP, "N of M WHAT". Returns the number of rounds that failed on at least one
+ * rank. */
 unsigned rounds_play(tutti_comm *base, int rounds, const char *seed, const char *what,
                      round_fn *play);
 

@@ -12,7 +12,7 @@ static inline double seconds(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* CPU time of this thread. */
+/* Returns the CPU time of this thread, in seconds. */
 static inline double processor_seconds(void) {
   struct timespec t;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
@@ -28,7 +28,7 @@ enum { SANITIZER = 2 };
 enum { SANITIZER = 1 };
 #endif
 
-/* SIGALRM ends the program after this time. */
+/* Lets SIGALRM end the program after this time. */
 static inline void end_after(unsigned limit) {
   alarm(SANITIZER * limit);
 }

@@ -1,9 +1,9 @@
-/* simulate.c - the adversary: any enabled event may come next.
+/* simulate.c - the adversary: any enabled event may be the next one.
  *
- * Idea       memory is one 64-bit number per block; inputs are random, so a sum
- *            that lacks an input or has one twice is wrong, except with probability
- *            2^-64. Each block moves at its own time. Wires are of three kinds,
- *            as in src/prove/SEMANTICS.md: whole, per message, buffered.
+ * Idea       memory is one 64-bit number per block. Inputs are random, so a sum that lacks an input
+ *            or includes one twice is wrong, except with probability 2^-64. Each block moves
+ *            independently. There are three kinds of wires, as in src/prove/SEMANTICS.md: whole,
+ *            per message, buffered.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "simulate.h"
 
@@ -14,9 +14,9 @@ typedef struct sim {
   tt_graph g;
   delivery delivery;
   tt_sched *const *all;
-  uint64_t **memory; /* [rank * 3 + buf][block] */
+  uint64_t **memory; /* indexed by [rank * 3 + buf][block] */
   unsigned char *started, *ended, **moved;
-  uint32_t *left;    /* blocks still to move, per receiving or local step */
+  uint32_t *left;    /* blocks still to move, for each receiving or local step */
   uint32_t *coming;  /* blocks of each message still to move */
   uint64_t **copies; /* buffered: each message's blocks at send time; otherwise NULL */
   uint64_t random;
@@ -34,7 +34,7 @@ static uint64_t *at(sim *s, int rank, const tt_span *span, uint32_t i) {
   return &s->memory[rank * TT_BUF_COUNT + (int)span->buf][tt_span_block(span, i)];
 }
 
-/* The message that brings block i to step `id` (for reductions, the k-th one). */
+/* Returns the message that brings block i to step `id` (for reductions, the k-th one). */
 static const tt_message *bringing(sim *s, uint32_t id, uint32_t i, uint32_t k) {
   const tt_graph *g = &s->g;
   const tt_step *step = tt_graph_step(g, id);
@@ -44,14 +44,14 @@ static const tt_message *bringing(sim *s, uint32_t id, uint32_t i, uint32_t k) {
     tt_part_of(step, (int)g->messages[g->in[m]].entry_to, &lo, &hi);
     if (i >= lo && i < hi) return &g->messages[g->in[m]];
   }
-  return NULL; /* the rank's own part of a split */
+  return NULL; /* the block is the rank's own part of a split */
 }
 
 static uint32_t index_of(const sim *s, const tt_message *m) {
   return (uint32_t)(m - s->g.messages);
 }
 
-/* A message can move if both its steps have started and the pair's previous message has arrived. */
+/* Returns true if a message can move: both its steps have started, and the pair's previous message has arrived. */
 static bool ready(const sim *s, const tt_message *m) {
   const uint32_t before = s->g.before[index_of(s, m)];
   return s->started[m->from] && (before == UINT32_MAX || s->coming[before] == 0);
@@ -137,7 +137,7 @@ static bool end_send(sim *s, uint32_t id) {
   return true;
 }
 
-/* Moves one block that can move, starting the search at a random block; false if no block can move. */
+/* Moves one block that can move. The search starts at a random block. Returns false if no block can move. */
 static bool move_one(sim *s, uint32_t id) {
   const uint32_t n = tt_span_size(&tt_graph_step(&s->g, id)->dst);
   const uint32_t first = (uint32_t)(next_random(s) % n);
@@ -151,7 +151,7 @@ static bool move_one(sim *s, uint32_t id) {
   return false;
 }
 
-/* Tries one event of step `id`; true if something happened. */
+/* Tries one event of step `id`. Returns true if something happened. */
 static bool act(sim *s, uint32_t id) {
   if (s->ended[id]) return false;
   if (!s->started[id]) return start(s, id);

@@ -101,7 +101,7 @@ static bool alive(tt_wire *w, int peer) {
 }
 
 static tt_wire *wires[INTERLEAVE_RANKS];
-static uint32_t futexes[INTERLEAVE_RANKS]; /* on which ranks sleep */
+static uint32_t futexes[INTERLEAVE_RANKS]; /* the words on which ranks sleep */
 
 static uint32_t sleep_begin(tt_wire *w) {
   const uint32_t futex = peers->sleep_begin(w);
@@ -111,7 +111,7 @@ static uint32_t sleep_begin(tt_wire *w) {
 }
 static void sleep_until_woken(tt_wire *w, uint32_t futex, uint32_t limit_us) {
   (void)limit_us;
-  if (wire_time_wakes) { /* no peer may end the sleep */
+  if (wire_time_wakes) { /* the rank may not be woken by any peer */
     interleave_idle();
     return;
   }

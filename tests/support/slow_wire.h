@@ -5,15 +5,16 @@
 
 #include "wire.h"
 
-/* wire_slow replaces the functions of a shared-memory wire; wire_free restores them, before the wire is closed. */
+/* wire_slow replaces the functions of a shared-memory wire. wire_free restores them; call it before the wire is
+ * closed. */
 void wire_slow(tt_wire *w);
 void wire_free(tt_wire *w);
 
-extern bool (*wire_maps)(int rank, const void *bytes); /* can peers map the vector of this rank? */
-extern bool wire_time_wakes; /* time ends a sleep; otherwise only a peer does */
-/* Has a peer woken the rank since it fell asleep? */
+extern bool (*wire_maps)(int rank, const void *bytes); /* true if peers can map its vector */
+extern bool wire_time_wakes; /* the passage of time ends a sleep; otherwise only a peer does */
+/* Returns true if a peer has woken the rank since it fell asleep. */
 bool wire_awake(int rank);
-/* Is a rank counted as asleep, on this wire or in the whole job? */
+/* Returns true if a rank is counted as asleep, on this wire or in the whole job. */
 bool wire_counts_sleepers(const tt_wire *w);
 
 #endif

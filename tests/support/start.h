@@ -6,9 +6,9 @@
 
 #include "tutti.h"
 
-/* A communicator of all ranks, a new one at each call. */
+/* Creates a communicator of all ranks, a new one at each call. */
 tutti_status start_comm(tutti_comm **comm);
-/* After all communicators are freed. */
+/* Called after all communicators are freed. */
 tutti_status start_end(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* stub_net.h - network functions that a test need not simulate.
+/* stub_net.h - network functions that a test does not need to simulate.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef STUB_NET_H
 #define STUB_NET_H

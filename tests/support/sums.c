@@ -10,8 +10,8 @@
 enum { BELOW = 96, BITS = BELOW + 2200 }; /* bits below the lowest denormal; all bits */
 
 typedef struct shape {
-  int size, precision, lowest; /* the exponent of the lowest denormal */
-  uint64_t infinity;           /* the least magnitude that is not a finite number; e4m3: a NaN */
+  int size, precision, lowest; /* lowest: the exponent of the lowest denormal */
+  uint64_t infinity; /* the smallest magnitude that is not a finite number; for e4m3, a NaN */
 } shape;
 
 static shape shape_of(tutti_type real) {
@@ -28,7 +28,7 @@ static shape shape_of(tutti_type real) {
 uint64_t sums_get(tutti_type real, const void *x, size_t i) {
   const int size = shape_of(real).size;
   uint64_t bits = 0;
-  memcpy(&bits, (const char *)x + i * (size_t)size, (size_t)size); /* little endian */
+  memcpy(&bits, (const char *)x + i * (size_t)size, (size_t)size); /* assumes little endian */
   return bits;
 }
 
@@ -50,7 +50,7 @@ static void count_bits(const shape *s, uint64_t u, int *bit) {
   if (exponent) bit[at + s->precision - 1] += sign;
 }
 
-/* Reduces every count to 0 or 1; returns whether the number is negative. */
+/* Reduces every count to 0 or 1. Returns true if the number is negative. */
 static bool carry_bits(int *bit) {
   int carry = 0;
   bool negative = false;
@@ -68,7 +68,7 @@ static bool carry_bits(int *bit) {
   return negative;
 }
 
-/* Rounds at a bit, given the bits below it and whether there is a remainder. */
+/* Rounds the number, given its bits and whether there is a remainder below them. */
 static double as_number(const shape *s, const int *bit, bool rest) {
   int top = BITS - 1;
   while (top >= 0 && !bit[top]) top--;
@@ -130,7 +130,7 @@ uint64_t sums_exact(tutti_type real, const uint64_t *x, int n, int by) {
 
 /* ---- inputs ---- */
 
-/* A finite number with this sign, exponent field and fraction. */
+/* Returns a finite number with this sign, exponent field and fraction. */
 static uint64_t made(const shape *s, bool minus, uint64_t exponent, uint64_t fraction) {
   const uint64_t most = (s->infinity >> (s->precision - 1)) - 1;
   const uint64_t mask = ((uint64_t)1 << (s->precision - 1)) - 1;
@@ -158,7 +158,7 @@ uint64_t sums_number(tutti_type real, size_t i, int k, int n) {
     case 10: return made(&s, odd, h >> 8 & 2047, h >> 20); /* any finite number */
     case 11: return k == 0 ? one : made(&s, false, bias - (uint64_t)s.precision, k == 1); /* ties */
     case 12: return k % 2 ? made(&s, true, bias, 7 * i) : made(&s, false, bias, 7 * i);   /* to 0 */
-    default: /* few bits */
+    default: /* numbers with few bits */
       return made(&s, odd, bias + h % 8, s.precision > 4 ? (h >> 8) << (s.precision - 4) : h >> 8);
   }
 }

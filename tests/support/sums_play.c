@@ -1,9 +1,9 @@
-/* sums_play.c - ranks sum exactly, or under the contract `element`: with every plan, every call, in many windows; and a hash of ordinary sums
- * (sums.h).
+/* sums_play.c - ranks compute sums that are exact, or under the contract `element`: with every
+ * plan, with every call, and in many windows. Also computes a hash of ordinary sums (sums.h).
  *
- * Idea       every rank has all ranks' numbers, and can compute the result. If there are more ranks than
- *            numbers, the others contribute zeros. The assignment of numbers to ranks changes
- *            from run to run; the result must not.
+ * Idea       every rank has the numbers of all ranks, and can compute the result. If there are more
+ *            ranks than numbers, the remaining ranks contribute zeros. The assignment of numbers to
+ *            ranks changes from run to run, but the result must not change.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@
 enum { REALS = 300, NAMES = 400 };
 enum { SUM, AVG, SCALED, OPS };
 
-typedef struct job { /* of one call */
+typedef struct job { /* the data of one call */
   tutti_type type, real;
   size_t each, reals;
   int op;
@@ -36,7 +36,7 @@ enum { TYPES = sizeof types / sizeof *types, COMPLEX = 6 };
 static job make_job(int t, size_t reals, int op, int have, int turn) {
   job j = {.type = types[t], .real = types[t], .each = 1, .op = op, .have = have, .turn = turn};
   if (t >= COMPLEX) j.each = 2, j.real = t == COMPLEX ? TUTTI_FLOAT : TUTTI_DOUBLE;
-  j.reals = (reals + 1) / 2 * j.each; /* the same number of elements for all types */
+  j.reals = (reals + 1) / 2 * j.each; /* so that all types have the same number of elements */
   return j;
 }
 
@@ -62,14 +62,15 @@ static void fill(const job *j, int rank, int P, void *x) {
   for (size_t i = 0; i < j->reals; i++) sums_put(j->real, x, i, number(j, i, rank, P));
 }
 
-/* What is expected: the exact sum; or, under `element`, all ranks' numbers added in one step, in rank order. */
+/* Which sums are expected: exact ones, or, under `element`, the numbers of all ranks added in one step, in rank
+ * order. */
 static bool by_element;
 
 void sums_expect_element(bool is) {
   by_element = is;
 }
 
-/* The sum of one element, alone; of a prefix: each number is added to the sum below it. */
+/* Computes the sum of a single element. For a prefix sum, each number is added to the previous sum. */
 static uint64_t sum_of_element(tutti_type real, const uint64_t *x, int n, int by, bool prefix) {
   const void *in[SUMS_MOST];
   uint64_t sum = x[0];
@@ -83,7 +84,7 @@ static uint64_t sum_of_element(tutti_type real, const uint64_t *x, int n, int by
   return sum;
 }
 
-/* The sum over ranks 0 .. ranks-1. */
+/* Computes the sum over ranks 0 to ranks - 1. */
 static void expect_sum(const job *j, int ranks, int P, bool prefix, void *want) {
   const uint64_t sign = (uint64_t)1 << (8 * tutti_type_size(j->real) - 1);
   for (size_t i = 0; i < j->reals; i++) {
@@ -186,7 +187,7 @@ typedef struct call_capacity {
   double x[16 * 2 * REALS], got[16 * 2 * REALS], want[16 * 2 * REALS];
 } call_capacity;
 
-/* Scan and exscan: the sum up to this rank. */
+/* Checks scan and exscan: the sum up to this rank. */
 static bool prefixes(tutti_comm *c, call_capacity *m, int t) {
   const int P = tutti_comm_size(c), rank = tutti_comm_rank(c);
   const job j = make_job(t, REALS, SUM, P, 1);
@@ -198,7 +199,7 @@ static bool prefixes(tutti_comm *c, call_capacity *m, int t) {
       same(&j, m->got, m->want, "scan", c);
   expect_sum(&j, rank, P, true, m->want);
   memset(m->got, 7, bytes_of(&j));
-  if (rank == 0) memset(m->want, 7, bytes_of(&j)); /* must stay unchanged on rank 0 */
+  if (rank == 0) memset(m->want, 7, bytes_of(&j)); /* rank 0's result must stay unchanged */
   return fine(tutti_exscan(c, m->x, m->got, j.reals / j.each, j.type, TUTTI_SUM), "exscan") &&
          same(&j, m->got, m->want, "exscan", c) && well;
 }
@@ -213,7 +214,7 @@ static bool to_root(tutti_comm *c, call_capacity *m, int t) {
          (rank != root || same(&j, m->x, m->want, "reduce in place", c));
 }
 
-/* Blocks of equal size, and of different sizes; the rest of src is unchanged. */
+/* Checks blocks of equal size and of different sizes, and that the remainder of src is unchanged. */
 static bool scattered(tutti_comm *c, call_capacity *m, int t, bool varied) {
   const int P = tutti_comm_size(c), rank = tutti_comm_rank(c);
   size_t counts[SUMS_MOST], before = 0, all = 0;
@@ -236,7 +237,7 @@ static bool scattered(tutti_comm *c, call_capacity *m, int t, bool varied) {
          same(&j, varied ? (char *)m->x + from : (char *)m->got, (char *)m->want + from, what, c);
 }
 
-/* A list of buffers, started while other operations are in flight, and started again. */
+/* Checks a list of buffers, started while other operations are in flight, and then started again. */
 static bool listed(tutti_comm *c, call_capacity *m, int t) {
   enum { N = 5 };
   const int P = tutti_comm_size(c), rank = tutti_comm_rank(c);
@@ -283,7 +284,7 @@ static bool listed(tutti_comm *c, call_capacity *m, int t) {
   return well && fine(tutti_request_free(&list), "free") && right;
 }
 
-/* Many operations in flight, completed in another order; also empty ones. */
+/* Checks many operations in flight, including empty ones, which are completed in another order. */
 static bool at_once(tutti_comm *c, call_capacity *m, int t) {
   enum { N = 12 };
   const int P = tutti_comm_size(c), rank = tutti_comm_rank(c);
@@ -303,7 +304,7 @@ static bool at_once(tutti_comm *c, call_capacity *m, int t) {
   return fine(tutti_allreduce(c, NULL, NULL, 0, j.type, TUTTI_SUM), "nothing") && well;
 }
 
-/* The last ranks contribute no data, but compute sums. */
+/* Checks ranks that contribute no data, but compute sums: the last ones. */
 static bool helped(tutti_comm *c, call_capacity *m, int t) {
   const int P = tutti_comm_size(c), rank = tutti_comm_rank(c), data = P - 1;
   const job j = make_job(t, REALS, AVG, data, 0);

@@ -1,4 +1,4 @@
-/* tcp_play.c - for tests: some processes of a job in the network over sockets (tcp_play.h).
+/* tcp_play.c - for tests: simulates processes of a job that uses the socket network (tcp_play.h).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 enum { DONE = 8 };
 
-/* Programs without cmocka also link this file. */
+/* does not use cmocka, because programs without it also link this file */
 static void must(bool holds, const char *why) {
   if (holds) return;
   fprintf(stderr, "tcp_play: %s\n", why);

@@ -1,4 +1,4 @@
-/* tell.c - records that ranks write to a file (tell.h).
+/* tell.c - writes the records of ranks to a file (tell.h).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "tell.h"
 

@@ -1,8 +1,9 @@
-/* tell.h - ranks report to the process that started them through a file, one line per record.
+/* tell.h - lets ranks report to the process that started them through a file, with one line per
+ * record.
  *
- * Idea       "NANOSECONDS RANK WORD ...", with a clock that all processes share, appended in one
- *            write. Lines of ranks that die are therefore complete, and no rank waits for a reader. Ranks
- *            may be threads.
+ * Idea       a line is "NANOSECONDS RANK WORD ...", with a clock that all processes share, appended
+ *            in one write. Lines of ranks that die are therefore complete, and no rank waits for a
+ *            reader. Ranks may be threads.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TELL_H
 #define TELL_H
@@ -11,9 +12,9 @@
 #include <stdint.h>
 
 uint64_t tell_ns(void);
-/* Sets this thread's file. False: the file cannot be written. */
+/* Sets this thread's file. Returns false if the file cannot be written. */
 bool tell_to(const char *file, int rank);
-/* No effect before tell_to. */
+/* Has no effect before tell_to. */
 __attribute__((format(printf, 1, 2))) void tell(const char *format, ...);
 
 #endif

@@ -1,12 +1,13 @@
-/* traded.h - a number for all messages that a rank's schedule sends to another rank, or receives from it.
+/* traded.h - computes a number for all messages that a rank's schedule sends to another rank, or
+ * receives from it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TRADED_H
 #define TRADED_H
 
 #include "schedule.h"
 
-/* The numbers of both ranks are equal if one sends what the other receives: the same number of blocks in each
- * message, with the same first and last block. Every step has one peer. */
+/* Returns a number. The numbers of both ranks are equal if one sends the messages that the other receives: the same
+ * number of blocks in each message, with the same first and last block. Every step must have a single peer. */
 static inline uint64_t traded_with(const tt_sched *s, int peer, bool sends) {
   uint64_t all = 0;
   for (uint32_t i = 0; i < s->nsteps; i++) {
