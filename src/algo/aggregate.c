@@ -49,7 +49,7 @@ static int switches(int data, int arity) {
   return all;
 }
 
-/* The smallest arity whose trees use all helpers, or 0 if there is none. */
+/* The smallest arity whose trees use all helpers, or 0 if no arity does. */
 static int least_arity(const shape *s, int helpers) {
   for (int arity = 2; arity <= s->data || arity == 2; arity++) {
     const int each = switches(s->data, arity);

@@ -14,8 +14,7 @@ typedef struct tt_ask {
   const tt_plan_spec *plan;
   tutti_coll coll;
   int ranks, rank, root;
-  int data; /* number of ranks, counted from rank 0, that contribute data; 0 means as many as the
-               algorithm uses */
+  int data; /* ranks below `data` contribute data; 0 means as many as the algorithm uses */
   bool in_place;
 } tt_ask;
 
@@ -57,8 +56,7 @@ typedef struct tt_level_stage {
 enum { TT_STAGES = 2 * TT_TREE_LEVELS };
 
 /* A plan that a family offers as a stage, with these parameters or, if they are TT_PROPOSED, with those that its `plans`
- * proposes. `where` is the set of levels at which it may be chosen for more ranks than a single proof covers
- * (TT_PROVEN_RANKS). */
+ * proposes. On more ranks than a single proof covers (TT_PROVEN_RANKS), it may be chosen only for levels in `where`. */
 enum {
   TT_STAGE_OUTER = 1,
   TT_STAGE_MIDDLE = 2,
@@ -68,8 +66,7 @@ enum {
 #define TT_PROPOSED "*"
 typedef struct tt_stage_use {
   const char *params; /* "" means no parameters; NULL ends the list */
-  unsigned where;     /* set of TT_STAGE_; on few ranks the plan may be used at every level,
-                         whatever this is */
+  unsigned where;     /* set of TT_STAGE_; ignored on few ranks */
 } tt_stage_use;
 
 enum { TT_ENTRIES = 12, TT_PARAMS = 12, TT_STAGE_USES = 6 };
@@ -152,9 +149,9 @@ bool tt_stage_next(unsigned where, int ranks, tt_stage_walk *at, tt_text *name);
 tutti_status tt_stage_way_back(const tt_plan_spec *stage, const tt_plan_spec **back);
 /* Appends the text of a composition up to the start of its first stage. */
 void tt_stages_text(tt_text *name, const char *levels);
-/* Appends the text of an allreduce in which each number is rounded only twice if messages between nodes are rounded:
- * before and after it is summed. tt_rounding_twice_text is for even levels. In the other, leaders exchange the sums of
- * whole nodes; `ranks` lists the number of ranks of each node. */
+/* Appends the text of an allreduce that rounds each number only twice, before and after it is summed, if messages
+ * between nodes are rounded. tt_rounding_twice_text is for even levels. For other levels, the second function lets the
+ * leaders of nodes exchange the sums of their nodes; `ranks` lists the number of ranks of each node. */
 void tt_rounding_twice_text(tt_text *name, const char *levels);
 void tt_rounding_twice_nodes_text(tt_text *name, const int *ranks, int nodes);
 /* Returns true if every rank takes the same steps as rank 0, and each step's partner does the same step, on a machine
@@ -176,7 +173,7 @@ int tt_algo_stages(const tt_ask *ask, const tt_tree *tree, tt_level_stage list[T
  * contains its reason. May fail with TUTTI_ERR_MEMORY. For a single rank no algorithm is needed, and the schedule is a
  * copy. */
 tutti_status tt_algo_build(const tt_ask *ask, tt_sched **sched);
-/* As above, for all ranks. Free the result with tt_sched_free_all. */
+/* As above, but builds the schedules of all ranks. Free them with tt_sched_free_all. */
 tutti_status tt_algo_build_all(const tt_ask *ask, tt_sched ***all);
 /* As above, with the plan as text; ask->plan is ignored. May also return the errors of tt_plan_spec_parse. */
 tutti_status tt_algo_build_named(const char *name, const tt_ask *ask, tt_sched **sched);

@@ -35,11 +35,10 @@ enum { SKIPS = 31 };
 typedef struct circulant {
   int P, q, skip[SKIPS + 1];
   int me, root, n;                /* this rank, counted from the root; number of blocks */
-  int above[SKIPS], below[SKIPS]; /* blocks that it sends up, and that it receives from below, in q
-                                     rounds */
+  int above[SKIPS], below[SKIPS]; /* blocks sent up, and received from below, in q rounds */
 } circulant;
 
-/* A message of a round. A negative block means that there is no message. */
+/* A message of a round. If `block` is negative, no message is sent. */
 typedef struct circulant_message {
   int peer, block;
 } circulant_message;

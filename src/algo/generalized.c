@@ -1,7 +1,7 @@
 /* generalized.c - the generalized allreduce with fewer steps than a fold and its reverse.
  *
  * Idea       fold by halving (fold.c), but keep rho results instead of one. Then the first r steps of the reverse phase
- *            can be skipped. With r = L there is no reverse phase at all: this is the latency-optimal allreduce and, on
+ *            can be skipped. With r = L nothing remains of the reverse phase: this is the latency-optimal allreduce and, on
  *            circles of two, recursive doubling. Result x is the sum for block 0 shifted by x, so it needs the same
  *            partial sums, shifted. There are two kinds of them. Primes are sums that had a partner in every step so far.
  *            Stars are sums of vector 0, which is left out whenever the number of vectors is odd. Up to the first odd
@@ -70,8 +70,7 @@ typedef struct wide {
   place star, prime; /* equal up to the first odd number of vectors */
 } wide;
 
-/* The blocks of positions lo..hi-1 on the circle of this step. After the level at which the cut is, these are all blocks
- * of every circle. */
+/* The blocks of positions lo..hi-1 on the circle of this step. On levels after that of the cut, all blocks of every circle. */
 static tt_span span_of_positions(const wide *w, const halving *h, place at, int lo, int hi) {
   const int level = w->step[w->cut].level;
   const tt_buf buf = at == SOURCE ? TT_SRC : at == RESULT ? TT_DST : TT_TMP;

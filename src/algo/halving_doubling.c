@@ -23,7 +23,7 @@ static uint32_t halvingdoubling_blocks(const tt_ask *ask) {
   return (uint32_t)top_bit(ask->ranks);
 }
 
-/* A group of consecutive ranks; size 0 means that there is none. */
+/* A group of consecutive ranks, empty if size is 0. */
 typedef struct group {
   int first, size;
 } group;

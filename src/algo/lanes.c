@@ -51,8 +51,7 @@ typedef struct lane {
   tt_builder *b;
   bool in_place;
   int lanes, q;
-  int me, member, size; /* this rank's lane, its number in that lane, and the number of members of
-                           the lane */
+  int me, member, size; /* this rank's lane, its number in the lane, and the lane's size */
   int touched; /* vectors from this one up are partial sums in dst; those below are input */
 } lane;
 
@@ -179,8 +178,8 @@ static void across(const lane *l, tt_span at) {
 static void lanes_build(tt_builder *b, const tt_ask *ask) {
   lane l = lane_of(b, ask);
   int live[34] = {l.size}, steps = 0;
-  const bool one_round = l.lanes <= 3; /* if the exchange across lanes writes dst, its input must be
-                                          elsewhere */
+  const bool one_round =
+      l.lanes <= 3; /* its sum is written to dst, so its input must not be there */
   for (; live[steps] > 1; steps++) live[steps + 1] = (live[steps] + 1) / 2;
   for (int i = 0; i < steps; i++)
     down(&l, live[i], live[i + 1], i + 1 == steps && one_round ? TT_TMP : TT_DST);

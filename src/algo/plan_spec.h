@@ -28,8 +28,7 @@ typedef enum tt_param_kind {
 typedef struct tt_param {
   const char *key;
   tt_param_kind kind;
-  bool grows; /* its numbers are limited by the number of ranks, so the form of a plan omits them
-                (tt_plan_spec_form) */
+  bool grows; /* larger with more ranks, so tt_plan_spec_form omits the value */
   int lo, hi; /* range of a number */
   const char *wrong; /* error message for an invalid value: "radix goes from 2 to 16" */
 } tt_param;
@@ -53,10 +52,10 @@ typedef struct tt_plan_spec {
   const struct tt_algo *family;
   char *text; /* with common names expanded: fold(ring) for ring */
   int n;
-  tt_arg *arg; /* in the order in which they occur in the text */
+  tt_arg *arg; /* in the order of the text */
 } tt_plan_spec;
 
-/* Parses the text of a plan. Returns TUTTI_ERR_ARG if there is no such family or parameter, or if a value is out of
+/* Parses the text of a plan. Returns TUTTI_ERR_ARG if the family or a parameter is unknown, or if a value is out of
  * range; the error message lists the valid ones. May fail with TUTTI_ERR_MEMORY. Free the plan with tt_plan_spec_free. */
 tutti_status tt_plan_spec_parse(const char *text, tt_plan_spec **spec);
 void tt_plan_spec_free(tt_plan_spec *spec);

@@ -20,7 +20,7 @@ static uint32_t rabenseifner_blocks(const tt_ask *ask) {
 
 /* The first 2 * extra ranks form pairs. One of each pair takes part: the root or, in other pairs, the odd rank. */
 typedef struct folding {
-  int extra, root; /* -1 if there is no root */
+  int extra, root; /* -1 without a root */
 } folding;
 
 static int rank_after_fold(const void *of, int member) {

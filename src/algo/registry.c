@@ -97,7 +97,7 @@ bool tt_algo_sample(int family, int ranks, int i, tt_text *name) {
   return is;
 }
 
-/* Appends the family's i-th plan. Returns false if there is none. */
+/* Appends the family's i-th plan. Returns false past the last. */
 static bool add_plan(const tt_algo *algo, int ranks, const char *levels, int i, tt_text *name) {
   const size_t length = name->length;
   tt_text_add(name, "%s(", algo->name);

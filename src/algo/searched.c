@@ -1,9 +1,8 @@
 /* searched.c - allreduces for few ranks, found by a solver, that send the fewest bytes in T rounds.
  *
  * Idea       A symmetric schedule describes one block: in each round some ranks each send one of its sums, all by the
- *            same shift. All sums are nodes of one binary tree. Shifted by b, this is the schedule of block b, for each
- *            of the P blocks. In a round, a rank sends, over all blocks, the sums that all ranks together send for one
- *            block.
+ *            same shift. All sums are nodes of one binary tree. Shifted by b, it is the schedule of block b. In a round,
+ *            a rank sends, over all blocks, the sums that all ranks together send for one block.
  * Cost       T rounds of one message. algo_searched.def lists for each P and T how many of the P blocks a rank sends, and
  *            the proven lower bounds for such schedules and for any allreduce.
  * Scratch    one block for each sum that is received or computed, and for each that is copied next to others because they
@@ -142,8 +141,7 @@ typedef struct telling {
   tt_builder *b;
   int me, P, root;
   int sizes[TT_LEVELS], levels; /* sizes of the group's circles */
-  int half[NODES][2];           /* the children of each inner node; leaf r is the input of rank r
-                                   for block 0 */
+  int half[NODES][2]; /* children of inner nodes; leaf r is the input of rank r for block 0 */
   holder of[MOST_RANKS];
 } telling;
 
@@ -221,7 +219,7 @@ static tt_span gather_items(telling *t, int rank, const message *m) {
   return span;
 }
 
-/* The span for the items of a received message: in dst if all of them are results, otherwise in tmp. */
+/* The span for the items of a received message: in dst if all items are results, otherwise in tmp. */
 static tt_span spread_items(telling *t, int rank, const message *m) {
   holder *h = &t->of[rank];
   uint32_t at[MOST_ITEMS];

@@ -372,7 +372,7 @@ static tt_level_stage parts_at(int level, int n, bool primes, tutti_coll coll, d
   return s;
 }
 
-/* The innermost level of the tree at which ranks can be that far apart. */
+/* The innermost level of the tree whose groups span more than `apart` ranks. */
 static int level_apart(const tt_tree *tree, int apart) {
   int l = tree->levels - 1;
   for (int below = tree->level[l].each; l > 0 && below <= apart; below *= tree->level[l].each) l--;

@@ -67,8 +67,8 @@ typedef struct layout {
   const tt_ask *ask;
   tt_nodes nodes;
   int tree;          /* 0 for the first tree, 1 for the second */
-  int node, behind;  /* this rank's node, and its index there (in the root's node, counted from the
-                        root) */
+  int node,
+      behind; /* this rank's node; its index there, relative to the root if that is in the node */
   int root, root_in; /* the root's node, and its index there */
 } layout;
 

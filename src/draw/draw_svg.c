@@ -18,7 +18,7 @@ enum {
   MOST_RANKS = 32,    /* limit for a drawing with labels */
   LEFT = 64,
   TOP = 100,
-  FRAME = 18, /* height of a frame's name, for each level */
+  FRAME = 18, /* height of a frame's name, per level */
   LABEL = 14  /* number of characters of a label */
 };
 
@@ -27,7 +27,7 @@ typedef struct canvas {
   tt_picture *p;
   int column, strip, band; /* widths and heights */
   int text;                /* width of the title lines */
-  int cell;                /* width of a cell; 0 if there are no cells */
+  int cell;                /* width of a cell; 0 means no cells */
   int top;                 /* top of the first strip */
   bool labels, bars;
   uint32_t *sent; /* for each rank, the arrows drawn in this round */

@@ -27,8 +27,7 @@ typedef struct tt_picture {
   tt_graph graph; /* the steps and messages of all ranks */
   tt_values *values;
   tt_memory memory;
-  uint32_t *began, *ended; /* for each step, the rounds before it starts, and the rounds until it
-                              ends */
+  uint32_t *began, *ended; /* for each step, the rounds before its start and up to its end */
   tt_change *changes;      /* sorted by round; changes of one block are in their order */
   uint32_t nchanges, capacity;
   uint32_t *inputs;     /* for each value, the number of ranks whose inputs it contains */
@@ -36,8 +35,8 @@ typedef struct tt_picture {
   unsigned char *marks; /* scratch for labels: one per block or rank, all 0 between uses */
   tt_tree tree;         /* the levels of the machine */
   int levels;           /* 0 if the levels are unknown */
-  int *below;           /* for each helper, the first and the last rank with data below it; NULL if
-                           the levels include the helpers */
+  int *
+      below; /* first and last rank with data below each helper; NULL if the levels include helpers */
   bool failed;
 } tt_picture;
 
@@ -46,7 +45,7 @@ typedef struct tt_picture {
 tutti_status tt_picture_make(tt_picture *p, tt_sched *const *all, int ranks);
 void tt_picture_free(tt_picture *p);
 
-/* The round in which a message is sent, and the round in which it arrives. Rounds are numbered from 1. */
+/* The rounds when a message is sent and when it arrives, numbered from 1. */
 static inline uint32_t tt_picture_leaves(const tt_picture *p, const tt_message *m) {
   return p->began[m->from] + 1;
 }

@@ -35,8 +35,7 @@ static uint32_t arrival_of(const tt_graph *g, uint32_t message) {
 
 typedef struct search {
   tt_graph *g;
-  uint32_t block; /* the block in conflict; it is not empty, which implies that some other blocks
-                     are not empty either */
+  uint32_t block; /* the block in conflict; assumed to be nonempty */
   unsigned char *seen;
   uint32_t *queue, tail;
 } search;
@@ -47,7 +46,7 @@ static void reach(search *s, uint32_t event) {
   s->queue[s->tail++] = event;
 }
 
-/* Returns true if block `other` is nonempty in every partition in which the block in conflict is nonempty. */
+/* Returns true if block `other` is nonempty in every partition that makes the block in conflict nonempty. */
 static bool never_emptier(const search *s, uint32_t other) {
   const tt_sched *all = s->g->all[0];
   const uint32_t a = other % all->blocks, b = s->block % all->blocks;
@@ -187,11 +186,9 @@ typedef struct ledger {
   search *across;
   int rank;
   const tt_sched *s;
-  uint64_t *before; /* for each step, a bit set of the steps that end before it starts, according to
-                       `after` */
+  uint64_t *before; /* for each step, a bit set of the steps before it according to `after` */
   size_t words;
-  uint32_t *writer[TT_BUF_COUNT], *readers[TT_BUF_COUNT]; /* one entry per block; NONE if there is
-                                                             none */
+  uint32_t *writer[TT_BUF_COUNT], *readers[TT_BUF_COUNT]; /* one entry per block, or NONE */
   reader *pool;
   uint32_t used, capacity;
 } ledger;

@@ -130,8 +130,7 @@ static bool match_messages(tt_graph *g, const ending *out, const ending *in, uin
   uint32_t n = (uint32_t)tt_max(n_out, n_in);
   for (uint32_t i = 0; i < n; i++) {
     const ending *x = i < n_out ? &out[i] : NULL, *y = i < n_in ? &in[i] : NULL;
-    if (!x || !y || !same_pair(x, y)) { /* the one that is first in the order of pairs has no
-                                           counterpart */
+    if (!x || !y || !same_pair(x, y)) { /* the first in order has no counterpart */
       ending a = x ? *x : *y, b = y ? *y : *x;
       a.place = b.place = 0;
       if (x && (!y || by_pair(&a, &b) < 0))

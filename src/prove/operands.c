@@ -25,8 +25,7 @@ static bool readable(const tt_sched *s, const tt_span *span, tt_gap skip) {
   if (span->buf == TT_SRC) tt_coll_src(s, &lo, &hi);
   if (span->buf == TT_DST) tt_coll_dst(s, &lo, &hi);
   if (s->in_place && span->buf == TT_DST) hi = s->blocks, lo = 0;
-  if (s->in_place && span->buf == TT_SRC)
-    return false; /* if in place, both buffers are called dst */
+  if (s->in_place && span->buf == TT_SRC) return false; /* both are called dst */
   return inside(span, lo, hi, skip);
 }
 
@@ -45,8 +44,7 @@ bool tt_same_shape(const tt_sched *s, const tt_span *a, uint32_t a_lo, const tt_
   return true;
 }
 
-/* Records for each block the position at which the step writes it, plus 1. Reports an error and returns false if a block
- * is written twice. */
+/* Stores the position + 1 of each block that the step writes. Reports an error and returns false if it writes a block twice. */
 static bool mark(tt_graph *g, uint32_t id, const tt_span *dst, tt_gap skip) {
   for (uint32_t i = 0; i < tt_span_size(dst); i++) {
     if (skipped(skip, i)) continue;

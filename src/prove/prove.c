@@ -63,8 +63,7 @@ static bool results_right(tt_graph *g, tt_values *v, const tt_memory *m, tutti_r
 }
 
 static uint64_t blocks_completed(const tt_sched *s) {
-  uint64_t completed = 0; /* each is completed at least once, because only a step marked `completes`
-                             produces a result */
+  uint64_t completed = 0; /* only steps marked `completes` produce results */
   for (uint32_t i = 0; i < s->nsteps; i++)
     if (s->steps[i].completes) completed += tt_span_size(&s->steps[i].dst);
   return completed;

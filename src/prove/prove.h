@@ -53,7 +53,7 @@ typedef struct tt_message {
   uint32_t from, to;             /* the sending and the receiving step */
   int sender, reader;            /* their ranks */
   uint32_t entry_from, entry_to; /* index in the peer range of each step */
-  uint32_t next;                 /* the next message between the same ranks, or UINT32_MAX */
+  uint32_t next;                 /* next message between the same ranks, or UINT32_MAX */
 } tt_message;
 
 typedef struct tt_graph {
@@ -65,8 +65,7 @@ typedef struct tt_graph {
   tt_message *messages;     /* sorted by sending step */
   uint32_t *out_at;         /* for each step, the index of its first message in `messages` */
   uint32_t *in_at, *in;     /* for each step, its incoming messages in the order of the entries */
-  uint32_t *before;         /* for each message, the previous one between the same ranks, or
-                               UINT32_MAX */
+  uint32_t *before;         /* previous message between the same ranks, or UINT32_MAX */
   uint32_t *deps_at, *deps; /* for each step, the steps of its rank that wait for it */
   uint32_t *places;         /* for each block of a buffer; used by operands.c, 0 between steps */
   uint32_t nplaces;         /* number of blocks of the largest buffer */

@@ -2,7 +2,7 @@
  *
  * Idea       a step starts when all steps that it waits for have ended. A receive is executed when it and its senders
  *            have started and the previous message between the same ranks has been consumed. A send ends when all its
- *            readers have ended. If steps remain but none can proceed, they wait for each other, which is a deadlock.
+ *            readers have ended. If no remaining step can proceed, they wait for each other, which is a deadlock.
  * Invariant  conflict.c shows that all orders give the same values, so one order is sufficient.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
@@ -12,8 +12,7 @@
 
 typedef struct progress {
   uint32_t waits; /* number of steps that must end before this one starts */
-  uint32_t
-      pending; /* number of events that must follow before it is executed or, for a send, ends */
+  uint32_t pending; /* events still needed before it is executed or, for a send, ends */
   uint32_t depth;
   bool started, ended;
 } progress;
@@ -88,8 +87,8 @@ static void do_local(runner *r, uint32_t id) {
   const tt_step *step = tt_graph_step(r->g, id);
   const uint32_t n = tt_step_operands(step);
   tt_value *in = r->operands;
-  for (uint32_t i = 0; i < tt_span_size(&step->dst); i++) { /* no operand is at a later position of
-                                                               dst */
+  for (uint32_t i = 0; i < tt_span_size(&step->dst);
+       i++) { /* operands never read dst at a later position */
     for (uint32_t k = 0; k < n; k++) {
       const tt_span span = tt_step_operand(step, k);
       in[k] = local(r, id, &span, i);

@@ -12,8 +12,7 @@
 #include "prove.h"
 
 typedef struct node {
-  uint32_t first, n; /* operands in the pool; if n == 0, the node is an input and `first` is its
-                        block */
+  uint32_t first, n; /* operands in the pool; if n == 0, an input whose block is `first` */
   int rank;          /* rank of an input */
   bool completes;
 } node;
@@ -22,8 +21,7 @@ struct tt_values {
   node *nodes;
   tt_value *pool;
   uint32_t *slots;   /* hash table of values */
-  tt_value *pending; /* stack of a traversal: values whose leaves have not been visited; the next
-                        one is last */
+  tt_value *pending; /* stack of values whose leaves have not been visited yet */
   uint32_t count, capacity, used, pool_capacity, pending_capacity, mask;
   bool failed;
 };

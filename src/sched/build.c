@@ -188,7 +188,7 @@ _Static_assert(sizeof(tt_step) == 4 + sizeof(tt_peers) + 3 * sizeof(tt_span) + 8
                "steps without padding are compared as bytes");
 
 static bool same_bytes(const void *a, const void *b, size_t size) {
-  return size == 0 || memcmp(a, b, size) == 0; /* both may be NULL if there are none */
+  return size == 0 || memcmp(a, b, size) == 0; /* both may be NULL if size is 0 */
 }
 
 bool tt_sched_equal(const tt_sched *a, const tt_sched *b) {
@@ -212,7 +212,7 @@ bool tt_sched_followers(tt_sched *const *all, int n, uint32_t **at, uint32_t **f
   *followers = malloc(((size_t)total + 1) * sizeof **followers);
   if (!start || !*followers) return false;
   for (int pass = 0; pass < 2;
-       pass++) { /* the first pass counts those of step i in start[i + 2]; the second lists them */
+       pass++) { /* first counts the dependents of step i in start[i + 2], then lists them */
     for (uint32_t r = 0, first = 0; r < (uint32_t)n; first += all[r++]->nsteps)
       for (uint32_t i = 0; i < all[r]->nsteps; i++)
         for (uint32_t k = all[r]->after_at[i]; k < all[r]->after_at[i + 1]; k++) {

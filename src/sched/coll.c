@@ -3,11 +3,7 @@
 #include "schedule.h"
 
 /* The part of src, or of dst, that a rank has. */
-enum {
-  WHOLE,
-  OWN /* the block with its number */,
-  AT_ROOT /* everything at the root, nothing on other ranks */
-};
+enum { WHOLE, OWN /* the block with its number */, AT_ROOT /* all, at the root only */ };
 /* The ranks that the sum includes, if there is a sum. */
 enum { NONE, ALL /* all */, UP_TO /* including this one */, BELOW /* excluding it */ };
 

@@ -1,6 +1,6 @@
 /* order.c - derives the order of steps from the blocks that they read and write.
  *
- * Idea       pass over the steps once and store, for each block, its last writer and its readers since then. A read waits
+ * Idea       pass over the steps once and store the last writer of each block and its readers since then. A read waits
  *            for the writer, a write waits for both. Neighbouring blocks that every step uses either together or not at
  *            all form one piece. If spans repeat, some blocks represent all others (order_sample.h).
  * Cost       linear in the number of runs of neighbouring blocks in the steps, and in the number of pieces in these runs,
@@ -21,18 +21,15 @@ typedef struct reader {
 typedef enum use { READS, WRITES, CUTS } use;
 
 typedef struct tracker {
-  uint64_t *cut[TT_BUF_COUNT];    /* one bit per block, set if a piece starts there; NULL if every
-                                     block is a piece */
-  uint32_t *before[TT_BUF_COUNT]; /* for each word of `cut`, the number of pieces that start before
-                                     it */
+  uint64_t *cut[TT_BUF_COUNT];    /* one bit per block, set if a piece starts there; NULL: all */
+  uint32_t *before[TT_BUF_COUNT]; /* number of pieces before each word of `cut` */
   uint32_t pieces[TT_BUF_COUNT];
   tt_sample sample[TT_BUF_COUNT];
   uint32_t *writer[TT_BUF_COUNT], *readers[TT_BUF_COUNT]; /* one entry per piece */
   reader *pool;
   uint32_t used, pool_capacity;
   uint32_t *seen; /* for each step, the last step that has it in its list */
-  uint32_t
-      *implied;    /* for each step, the last step that has a dependency on one of its followers */
+  uint32_t *implied; /* for each step, the last step that depends on one of its dependents */
   uint32_t *after; /* all lists, concatenated */
   uint32_t length, capacity;
   uint32_t from; /* start of the current step's list */

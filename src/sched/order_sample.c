@@ -13,7 +13,7 @@
 
 enum { FEW_PIECES = 1024, MOST_EXTENTS = 512 };
 
-/* A range in which a span repeats. With period 1 the span contains all blocks of the range. */
+/* A range of blocks with a repeating span. With period 1 the span contains all blocks of the range. */
 typedef struct extent {
   uint32_t lo, hi, period;
 } extent;

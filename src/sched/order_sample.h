@@ -9,7 +9,7 @@ typedef struct tt_window { /* blocks lo .. hi - 1 */
   uint32_t lo, hi;
 } tt_window;
 
-/* Windows in ascending order. If there are none, all blocks must be examined. */
+/* Windows in ascending order. If n is 0, all blocks must be examined. */
 typedef struct tt_sample {
   tt_window *window;
   uint32_t n;

@@ -14,10 +14,7 @@
 #include "schedule.h"
 
 enum { MAX_RANKS = 65536, MAX_BLOCKS = 1 << 24, MAX_STEPS = 1 << 20 };
-enum {
-  MAX_ALL = 1 << 24
-}; /* limit for the blocks of all ranks; with more, the prover would take
-                               minutes */
+enum { MAX_ALL = 1 << 24 }; /* blocks of all ranks; the prover would take minutes for more */
 /* Limits for a text of n bytes, which keep the prover fast: FREE + n * BLOCKS for the blocks of all ranks, and FREE + n *
  * MOVED for moved blocks and peers. An all-to-all on 4096 ranks needs 45 and 180 per byte. */
 enum { FREE = 1 << 20, BLOCKS = 64, MOVED = 256 };
@@ -130,8 +127,8 @@ static tt_span span(cursor *c, const header *h) {
   if (accept_token(c, "x")) s.repeat = parse_number(c, MAX_BLOCKS, "a repeat");
   if (!c->status && !accept_token(c, "]")) schedule_error(c, "']'");
   s.count = last >= first ? last - first + 1 : last + ring - first + 1;
-  const uint64_t before = (uint64_t)ring * ((uint64_t)s.repeat - 1); /* number of blocks before the
-                                                                        last ring */
+  const uint64_t before =
+      (uint64_t)ring * ((uint64_t)s.repeat - 1); /* blocks before the last ring */
   const uint64_t top = s.base + s.stride * (before + tt_min((uint64_t)first + s.count, ring) - 1);
   const uint64_t most = buf == TT_TMP ? MAX_BLOCKS : h->blocks;
   const bool fits = s.stride && s.repeat && first < ring && last < ring && s.count <= ring &&

@@ -71,8 +71,7 @@ typedef struct tt_sched {
   uint32_t nsteps;
   tt_step *steps;
   uint32_t *after_at; /* nsteps + 1 offsets into `after` */
-  uint32_t *after;    /* the steps that each step waits for, in ascending order; all of them are
-                         earlier steps */
+  uint32_t *after;    /* earlier steps that each step waits for, in ascending order */
 } tt_sched;
 
 void tt_sched_free(tt_sched *s);
@@ -115,7 +114,7 @@ int tt_send_turn(const tt_sched *s, const tt_step *step, int i);
 /* Positions [lo, hi) of the step's message span that belong to entry i. */
 void tt_part_of(const tt_step *step, int i, uint32_t *lo, uint32_t *hi);
 /* The positions of a split step's span that belong to the rank itself, which are neither sent nor received, read nor
- * written. (0, 0) if there are none. */
+ * written. (0, 0) without such positions. */
 typedef struct tt_gap {
   uint32_t lo, hi;
 } tt_gap;
@@ -210,7 +209,7 @@ bool tt_coll_prefix(tutti_coll coll);
 bool tt_coll_has_result(tutti_coll coll, int rank);
 /* Returns true if each rank owns one block (reduce-scatter, all-gather, etc.), so that blocks == ranks. */
 bool tt_coll_owned(tutti_coll coll);
-/* Returns true if all blocks have the same size, so that one may replace another. */
+/* Returns true if all blocks have the same size, so that they are interchangeable. */
 bool tt_coll_alike(tutti_coll coll);
 
 /* ---- text (text.c, parse.c) ---- */

@@ -18,8 +18,7 @@ typedef struct tt_group {
   uint32_t base; /* first block of the part of the vector that is folded */
   bool inner;    /* levels are listed and folded innermost first */
   bool nested;   /* blocks are numbered by the digits in the order of folding */
-  uint32_t runs; /* number of blocks that the first circle divides: member a of n has blocks from
-               a*runs/n; 0 if digits determine the blocks */
+  uint32_t runs; /* if not 0, blocks are divided: member a of n starts at a*runs/n */
   int size[TT_LEVELS];       /* members of each circle */
   int apart[TT_LEVELS];      /* distance of neighbouring digits, in ranks */
   int digit[TT_LEVELS];      /* digits of this rank */

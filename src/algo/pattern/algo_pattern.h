@@ -60,11 +60,7 @@ void tt_halving_spread(const tt_halving *h);
 
 /* ---- tree_node.c ---- */
 
-enum {
-  TT_RADIX = 16,
-  TT_DOWN = 96
-}; /* maximum number of children per level, and of groups per
-                                         node */
+enum { TT_RADIX = 16, TT_DOWN = 96 }; /* limits: children per level, and groups per node */
 
 typedef struct tt_tree_node {
   int up; /* parent, or -1 for the root */

@@ -1,6 +1,6 @@
 /* algo_uneven.h - the blocks that two ranks exchange if levels are uneven.
  *
- * Idea       on every level a block has a digit, which is its column. Of a row of C columns, member a of n owns columns
+ * Idea       on every level a block has a digit, which is its column. Member a of n owns columns
  *            a*C/n to (a+1)*C/n. In an allreduce every level has one row. In a reduce-scatter or an all-gather block r
  *            belongs to rank r, so a row is a group of domains and its columns are the members of that group.
  * SPDX-License-Identifier: BSD-3-Clause */

@@ -38,7 +38,7 @@ static const char *say_numbers(const char *format, int a, int b, int c) {
   return text;
 }
 
-/* The level that per= names, or -2 if there is no such level. */
+/* The level that per= names, or -2 if it names none. */
 static int level_named(const tt_helpers *h, const tt_arg *per) {
   int l = per ? h->from - 1 : -1;
   while (l >= 0 && !tt_arg_is(per, h->tree.level[l].name)) l--;
@@ -231,7 +231,7 @@ static void be_owner(tt_builder *b, const tt_ask *ask, const tt_helpers *h) {
   }
 }
 
-/* A reduce or broadcast in which all ranks of the root's node exchange data with the helpers. */
+/* A reduce or broadcast if all ranks of the root's node exchange data with the helpers. */
 static void be_near_root(tt_builder *b, const tt_ask *ask, const tt_helpers *h) {
   const bool reduces = ask->coll == TUTTI_REDUCE, am_root = ask->rank == ask->root;
   if (tt_helpers_node_of(h, ask->rank) != tt_helpers_node_of(h, ask->root)) return;

@@ -8,7 +8,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "algo_pattern.h"
 
-/* The domain that contains the root, for each level. */
+/* The root's domain at each level. */
 typedef struct trunk {
   int domain[TT_TREE_LEVELS];
 } trunk;

@@ -29,8 +29,7 @@ typedef struct stage {
 
 typedef struct composition {
   stage of[TT_TREE_LEVELS];
-  tt_sched *in[TT_TREE_LEVELS], *back[TT_TREE_LEVELS]; /* schedules of each stage; back: only if it
-                                                          scatters */
+  tt_sched *in[TT_TREE_LEVELS], *back[TT_TREE_LEVELS]; /* `back` is NULL if it does not scatter */
   int n;
   uint32_t blocks;
 } composition;

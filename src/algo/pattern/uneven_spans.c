@@ -135,7 +135,7 @@ static void spans_inside(const tt_uneven_cut *cut, int l, run own, const run *in
   }
 }
 
-/* The columns of these shares at level `from` and inside it. Returns false if there are none. */
+/* The columns of these shares at level `from` and inside it. Returns false if a share has no columns. */
 static bool runs_of_shares(const tt_uneven_cut *cut, int from, const tt_share *shares, run *runs) {
   for (int i = from; i < cut->tree->levels; i++) {
     const columns at = row_of_level(cut, i);
