@@ -1,6 +1,6 @@
 /* aggregate.c - switches that reduce: extra ranks without data form a tree above the ranks with data.
  *
- * Idea       every rank with data sends its vector once, to its switch, and receives the result once. A switch
+ * Idea       Every rank with data sends its vector once, to its switch, and receives the result once. A switch
  *            adds the vectors of up to K members below it and sends the sum up. The top switch sends the result
  *            down. Switches are numbered after the ranks with data, row by row, from the lowest row. With
  *            several trees, each tree reduces a part of the vector on switches that no other tree uses. With
@@ -8,10 +8,10 @@
  *            spreads the load. In a reduce, data moves down only on the path to the root; in a broadcast, it
  *            moves up only on the path from the root. In a reduce-scatter, a switch sends down the blocks of
  *            the ranks below it; in an all-gather, it sends these blocks up.
- * Cost       2 ceil(log_K D) steps for D ranks with data, each of which sends one vector and receives one. A
- *            switch sends up to K+1 times its trees' parts of the vector, and stores them once.
- * Scratch    up to one vector on each switch.
- * Invariant  the members below a switch are neighbours, and are added in their order. A barrier uses one tree
+ * Cost       2 ceil(log_K D) steps for D ranks with data, each of which sends one vector and receives one. For the parts
+ *            of its trees, a switch sends up to K+1 times their size and stores them once.
+ * Scratch    Up to one vector on each switch.
+ * Invariant  The members below a switch are neighbours, and are added in their order. A barrier uses one tree
  *            over all switches. If each tree has separate switches, the last switch adds the messages of all
  *            ranks, and the other switches forward them. With levels, the switches belong to groups of the
  *            machine: helper_tree.c.

@@ -66,7 +66,7 @@ enum {
 #define TT_PROPOSED "*"
 typedef struct tt_stage_use {
   const char *params; /* "" means no parameters; NULL ends the list */
-  unsigned where;     /* set of TT_STAGE_; ignored on few ranks */
+  unsigned where;     /* TT_STAGE_ flags; ignored if the group has few ranks */
 } tt_stage_use;
 
 enum { TT_ENTRIES = 12, TT_PARAMS = 12, TT_STAGE_USES = 6 };
@@ -95,7 +95,7 @@ typedef struct tt_algo {
   /* Returns true if every rank takes the same steps (see tt_algo_uniform). NULL means false. */
   bool (*uniform)(const tt_ask *ask, const tt_tree *tree);
   /* Returns a lower bound on the number of messages that each rank sends in sequence. Called only for uniform plans. NULL
-   * means that the bound is known only from the schedule. */
+   * means that only the schedule itself shows it. */
   int (*rounds)(const tt_ask *ask);
   /* Returns true if it uses a tree on each level (see tt_algo_leaders). NULL means false. */
   bool (*leaders)(const tt_ask *ask, const tt_tree *tree);

@@ -1,13 +1,11 @@
 /* binomial.c - gather and scatter over a tree. The blocks of a subtree travel together.
  *
- * Idea       ranks are numbered relative to the root. The ranks of a subtree of a k-nomial tree are
- *            consecutive, so their blocks are a single span, which wraps at P. gather: a member stores its
- *            block among those of its children and sends all of them up. scatter: it forwards its children's
- *            blocks and keeps its own.
- * Cost       at most ceil(log_K P) messages in sequence, and up to K-1 times as many at the root, which moves
- *            the vector once. A block is sent once for each level between its
- *            member and the root.
- * Scratch    one vector on inner members, which use only the blocks of their subtree.
+ * Idea       Ranks are numbered relative to the root. The ranks of a subtree of a k-nomial tree are consecutive, so their
+ *            blocks are a single span, which wraps at P. In a gather, a member stores its block among those of its
+ *            children and sends all of them up. In a scatter, it forwards its children's blocks and keeps its own.
+ * Cost       At most ceil(log_K P) messages in sequence, and up to K-1 times as many at the root, which moves the vector
+ *            once. A block is sent once for each level between its member and the root.
+ * Scratch    One vector on inner members, which use only the blocks of their subtree.
  * Parameters radix=2..16 (2).
  * Source     Thakur, Rabenseifner, Gropp, Int. J. HPC Appl. 19(1), 2005.
  * See        tutti plan draw binomial -n 7 -c gather

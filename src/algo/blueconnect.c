@@ -1,14 +1,14 @@
 /* blueconnect.c - a fold that handles the levels of the machine one by one, from the innermost outwards.
  *
- * Idea       reduce-scatter among the ranks of a node, then of the remaining part among the nodes of a rack,
+ * Idea       Reduce-scatter among the ranks of a node, then of the remaining part among the nodes of a rack,
  *            then among racks; an all-gather in the opposite order follows. Each level's network therefore
  *            carries only the bytes that must cross it. This is a fold on a product of circles, one for each
  *            level, starting with the innermost. Circles may have any size, and each can use a different fold
  *            sequence. If the groups of a level differ in size, uneven.c is used.
- * Cost       one message per step, and 2(P-1)/P of the vector in total. A level with p groups of q ranks each
+ * Cost       One message per step, and 2(P-1)/P of the vector in total. A level with p groups of q ranks each
  *            carries 2(p-1)/p of a vector per group. In slices (TUTTI_SLICES) the levels overlap.
- * Scratch    none for allreduce and all-gather; partial sums for reduce-scatter.
- * Invariant  rank l of its group holds part l. The blocks of a part are consecutive, with the offset and length
+ * Scratch    None for allreduce and all-gather; partial sums for reduce-scatter.
+ * Invariant  Rank l of its group holds part l. The blocks of a part are consecutive, with the offset and length
  *            of the paper's algorithm 1.
  * Parameters the levels, outermost first, as in "rack:3 node:2 core:2" (topo_tree.h); ring | halving | seq=...,
  *            as in fold.c, one for each level with more than one member; or stages=A/B/C, with any algorithm

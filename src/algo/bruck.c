@@ -1,20 +1,20 @@
-/* bruck.c - Bruck's all-gather, its mirror image as reduce-scatter, both in sequence as allreduce, and his
- * all-to-all (the index operation). Blocks need few steps because many of them share a message.
+/* bruck.c - Bruck's all-gather, the reduce-scatter that mirrors it, both in sequence as an allreduce, and Bruck's
+ * all-to-all (the index operation). Blocks travel in few steps, and many of them share a message.
  *
- * Idea       all-gather: rank r starts with its own block. When it has blocks r .. r+h-1, it receives the next
- *            h blocks from each of r + h, r + 2h ..., up to K-1 of them in one step, and then has K times as
- *            many. The reduce-scatter is the mirror image: a rank sends back the blocks beyond its first h, and
- *            the receiver adds them. Blocks are counted from the rank's own block and wrap, so no final
- *            rotation is needed. all-to-all: a block that must move up k ranks is in slot k. The digits of k in
- *            base K are processed one after the other: all blocks with digit j move up j * K^i ranks together,
- *            into the same slots. At the end, the block in slot k is from the rank k below. Blocks are packed
- *            before they are sent, because received blocks reuse their slots.
- * Cost       ceil(log_K P) steps in each phase, of up to K-1 messages, with P-1 blocks. With K = 2 this equals
- *            a fold with seq = P, ..., 8, 4, 2, 1. all-to-all: ceil(log_K P) rounds of K-1 messages, or twice
- *            that if P is not a power of K. Each round sends and copies about (K-1)/K of the vector, and the
- *            vector is copied twice more.
- * Scratch    none; reduce-scatter: the vector; all-to-all: two vectors.
- * Invariant  only the owner of a block completes its sum.
+ * Idea       In the all-gather, rank r starts with its own block. When it has blocks r .. r+h-1, it receives the next h
+ *            blocks from each of r + h, r + 2h ..., up to K-1 of them in one step, and then has K times as many. The
+ *            reduce-scatter is the mirror image: a rank sends back the blocks beyond its first h, and the receiver adds
+ *            them. Blocks are counted from the rank's own block and wrap, so no final rotation is needed. In the
+ *            all-to-all, a block that must move up k ranks is in slot k. The digits of k in base K are processed one
+ *            after the other: all blocks with digit j move up j * K^i ranks together, into the same slots. At the end,
+ *            the block in slot k is from the rank k below. Blocks are packed before they are sent, because received
+ *            blocks reuse their slots.
+ * Cost       ceil(log_K P) steps in each phase, with up to K-1 messages per step and P-1 blocks in total. With K = 2 this
+ *            equals a fold with seq = P, ..., 8, 4, 2, 1. The all-to-all takes ceil(log_K P) rounds of K-1 messages, or
+ *            twice that if P is not a power of K. Each round sends and copies about (K-1)/K of the vector, and the vector
+ *            is copied twice more.
+ * Scratch    None; reduce-scatter: the vector; all-to-all: two vectors.
+ * Invariant  Only the owner of a block completes its sum.
  * Parameters radix=2..16 (2).
  * Source     Bruck et al., IEEE Trans. Par. Distrib. Syst. 8(11), 1997.
  * See        tutti plan draw bruck -n 7

@@ -11,8 +11,8 @@
  * Cost       n - 1 + q rounds, each with a message of 1/n of the vector in each direction, which is the minimum
  *            for n blocks. For long vectors the time approaches that of sending one vector, whereas a scatter
  *            with an all-gather sends two.
- * Scratch    reduce: one vector, except at the root.
- * Invariant  a rank receives each block once, so the route of a block is a tree.
+ * Scratch    Reduce: one vector, except at the root.
+ * Invariant  A rank receives each block once, so the route of a block is a tree.
  * Parameters n=BLOCKS (4).
  * Source     Traeff, Optimal Broadcast Schedules in Logarithmic Time, arXiv 2407.18004, 2024. The search is the
  *            paper's algorithm, with a bit set instead of a list.

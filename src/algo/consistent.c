@@ -1,20 +1,19 @@
 /* consistent.c - the generalized allreduce, with additions grouped in the same way on all ranks.
  *
- * Idea       fold by halving i times (fold.c). Every block then has N = N(i) holders, members 0..N-1, which
- *            complete the sum by recursive doubling. H is the largest power of two that is at most N. Members v
- *            and v + H first add their sums as a pair. Then both take part in recursive doubling on H members,
- *            in which partners differ in one bit. If the partner of member v + H would be N or above, it uses
- *            member (v with that bit flipped) instead, which has the same sum. The reverse phase of the fold
- *            follows. Each rank acts as every member, for a different block each. rank-order: no fold, a single
- *            block, and member = rank. Bits are processed from the lowest up, so that sums are of neighbours.
- *            Of the V = 2^ceil(log2 P) members, those from P up are simulated by the rank V/2 below, and the
- *            last exchange is local.
- * Cost       i + ceil(log2 P) steps, i = 0 .. ceil(log2 P); one less if the last fold leaves two of three
- *            vectors (i=4 on 23 ranks), because the exchange that follows overlaps it. A rank sends 2(P-N)
- *            blocks in the fold, and 2(N-H) and N log2 H blocks after it, in at most 4 messages per step.
- *            rank-order: at most 2 messages per step, each a whole vector.
- * Scratch    up to 3 vectors less one block; rank-order: 2 vectors, 4 on some ranks.
- * Invariant  all holders of a block add in the same order.
+ * Idea       Fold by halving i times (fold.c). Every block then has N = N(i) holders, members 0..N-1, which complete the
+ *            sum by recursive doubling. H is the largest power of two that is at most N. Members v and v + H first add
+ *            their sums as a pair. Then both take part in recursive doubling on H members, in which partners differ in
+ *            one bit. If the partner of member v + H would be N or above, it uses member (v with that bit flipped)
+ *            instead, which has the same sum. The reverse phase of the fold follows. Each rank acts as every member, for
+ *            a different block each. With rank-order, nothing is folded, the vector is a single block, and ranks are
+ *            members. Bits are processed from the lowest up, so that sums are of neighbours. Of the V = 2^ceil(log2 P)
+ *            members, those from P up are simulated by the rank V/2 below, and the last exchange is local.
+ * Cost       i + ceil(log2 P) steps, i = 0 .. ceil(log2 P); one less if the last fold leaves two of three vectors (i=4 on
+ *            23 ranks), because the exchange that follows overlaps it. A rank sends 2(P-N) blocks in the fold, and 2(N-H)
+ *            and N log2 H blocks after it, in at most 4 messages per step. With rank-order, a step has at most 2
+ *            messages, each a whole vector.
+ * Scratch    Up to 3 vectors less one block; rank-order: 2 vectors, 4 on some ranks.
+ * Invariant  All holders of a block add in the same order.
  * Parameters i=I, or rank-order.
  * Source     ours; the fold is Kolmakov and Zhang's, 2020.
  * See        tutti plan draw 'consistent(i=1)' -n 7

@@ -1,12 +1,12 @@
-/* direct.c - without intermediate ranks: every rank reads its data directly from the ranks that have it.
+/* direct.c - collectives without intermediate ranks: every rank reads its data directly from the ranks that have it.
  *
- * Idea       one-shot: every rank publishes its vector and adds all vectors. two-shot: every rank adds its
- *            block of all vectors in one pass, publishes the sum, and reads the others' blocks. direct: every
- *            rank reads the blocks meant for it, each from the rank that has it.
- * Cost       one-shot: 1 step, which reads (P-1) vectors; two-shot: 2 steps, which read 2(P-1)/P of a vector;
- *            direct: 1 step. Each step has P-1 messages, which suits shared memory.
- * Scratch    one-shot in place: one vector; all-to-all in place: less than one; otherwise none.
- * Invariant  operands are added in rank order, the same on all ranks. All-to-all in place: the lower of two
+ * Idea       With one-shot, every rank publishes its vector and adds all vectors. With two-shot, every rank adds its
+ *            block of all vectors in one pass, publishes the sum, and reads the others' blocks. With direct, every rank
+ *            reads the blocks meant for it, each from the rank that has it.
+ * Cost       One-shot takes 1 step, which reads (P-1) vectors; two-shot takes 2 steps, which read 2(P-1)/P of a vector;
+ *            direct takes 1 step. Each step has P-1 messages, which suits shared memory.
+ * Scratch    One-shot in place: one vector; all-to-all in place: less than one; otherwise none.
+ * Invariant  Operands are added in rank order, the same on all ranks. All-to-all in place: the lower of two
  *            ranks receives its block where its own one was, after the other rank has copied that to scratch.
  *            Therefore no two ranks wait for each other.
  * Source     the in-switch reduction of NVLink SHARP, here done by the ranks that read.

@@ -1,10 +1,10 @@
 /* doubling.c - recursive doubling: in step i ranks 2^i apart exchange sums.
  *
- * Idea       each rank adds its partner's sum to its own until all ranks are included. Each rank beyond the
+ * Idea       Each rank adds its partner's sum to its own until all ranks are included. Each rank beyond the
  *            largest power of two first sends its vector to a neighbour, which sends it the result at the end.
  * Cost       ceil(log2 P) steps and vectors; two more of each if P is not a power of two.
- * Scratch    one vector; two in place if the logarithm is odd.
- * Invariant  a rank's sum covers neighbouring ranks, in rank order. Sums alternate between
+ * Scratch    One vector; two in place if the logarithm is odd.
+ * Invariant  A rank's sum covers neighbouring ranks, in rank order. Sums alternate between
  *            dst and tmp, since a vector that is being sent must stay unchanged.
  * Source     Thakur, Rabenseifner, Gropp, Int. J. HPC Appl. 19(1), 2005.
  * See        tutti plan draw doubling -n 6

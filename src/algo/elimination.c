@@ -1,17 +1,16 @@
 /* elimination.c - 3-2 elimination: halving and doubling, with groups of three reduced to two.
  *
- * Idea       ranks start as groups of one. In every step neighbouring groups join in pairs; if their number is
- *            odd, the first three join. After floor(log2 P) steps one group is left. Two members of a pair
- *            halve the vector or part that both have. In a group of three, a, b and c, first b and c halve
- *            their sum. Then c sends its half to a, a sends the other half of its sum to b, and c has nothing
- *            left. The additional round delays only the first group, which is `a` of the next three and is not
- *            needed earlier. short: they exchange whole vectors instead of halves, and c receives the result
- *            from b at the end.
+ * Idea       Ranks start as groups of one. In every step neighbouring groups join in pairs; if their number is odd, the
+ *            first three join. After floor(log2 P) steps one group is left. The two members of a pair halve the vector or
+ *            part that both have. In a group of three, a, b and c, first b and c halve their sum. Then c sends its half
+ *            to a, a sends the other half of its sum to b, and c has nothing left. The additional round delays only the
+ *            first group, which is `a` of the next three and is not needed earlier. With `short`, members exchange whole
+ *            vectors instead of halves, and c receives the result from b at the end.
  * Cost       ceil(log2 P) + floor(log2 P) steps; the busiest rank sends less than 3 vectors and adds 1.5.
  *            short: at most ceil(log2 P) steps and floor(log2 P) vectors, and one more of each if P is not a
  *            power of two.
- * Scratch    none; short: one vector, or two in place for some P.
- * Invariant  after i steps, holder k of a group has part k of 2^i. A sum is of neighbours, in their order,
+ * Scratch    None; short: one vector, or two in place for some P.
+ * Invariant  After i steps, holder k of a group has part k of 2^i. A sum is of neighbours, in their order,
  *            grouped in the same way on all ranks.
  * Parameters short.
  * Source     Rabenseifner and Traeff, EuroPVM/MPI 2004, LNCS 3241.

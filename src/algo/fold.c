@@ -1,15 +1,15 @@
 /* fold.c - fold the ranks' blocks around a group, for any P.
  *
- * Idea       on a circle, vector k of rank g is block g-k. A fold sequence P = N0 > N1 > ... > 1, with N(i+1)
+ * Idea       On a circle, vector k of rank g is block g-k. A fold sequence P = N0 > N1 > ... > 1, with N(i+1)
  *            >= N(i)/2, lists how many vectors are live. In each step, every rank sends vectors N(i+1)..N(i)-1
  *            a distance d = N(i)-N(i+1) down the circle, where they are added to vectors N(i+1)-d..N(i+1)-1. At
  *            the end rank g owns the sum of block g. The same sequence in reverse distributes the sums. If N
  *            falls by one, this is the ring. If N halves, it is the bandwidth-optimal generalized allreduce.
  *            Any sequence in between is valid. A product of circles is folded circle by circle: 2x2x2 is
  *            recursive halving and doubling.
- * Cost       one message per step in each phase; 2(P-1)/P of the vector in total.
- * Scratch    none for allreduce and all-gather; for reduce-scatter, the partial sums.
- * Invariant  vectors `touched` and above are partial sums in the work buffer; those below are still in the
+ * Cost       One message per step in each phase; 2(P-1)/P of the vector in total.
+ * Scratch    None for allreduce and all-gather; for reduce-scatter, the partial sums.
+ * Invariant  Vectors `touched` and above are partial sums in the work buffer; those below are still in the
  *            input. If one message needs both, the few inputs are first copied next to the sums.
  * Parameters ring | halving | seq=7.4.2.1 (with a group, one for all levels or one for each: seq=ring/4.2.1);
  *            group=3x2x2, outermost level first, folded in that order or, with inner, last level first; or

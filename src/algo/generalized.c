@@ -1,6 +1,6 @@
 /* generalized.c - the generalized allreduce with fewer steps than a fold and its reverse.
  *
- * Idea       fold by halving (fold.c), but keep rho results instead of one. Then the first r steps of the reverse phase
+ * Idea       Fold by halving (fold.c), but keep rho results instead of one. Then the first r steps of the reverse phase
  *            can be skipped. With r = L nothing remains of the reverse phase: this is the latency-optimal allreduce and, on
  *            circles of two, recursive doubling. Result x is the sum for block 0 shifted by x, so it needs the same
  *            partial sums, shifted. There are two kinds of them. Primes are sums that had a partner in every step so far.
@@ -9,9 +9,9 @@
  * Cost       2L - r steps of one message, where L = ceil(log2 P) on one circle. A step that halves n sends floor(n/2) +
  *            rho - 1 blocks, at most P; rho is the number of vectors that the last skipped step would have produced. With
  *            r = L the vector is a single block.
- * Scratch    up to 3 vectors.
- * Invariant  primes are never in dst, so the last step can store the results there.
- * Same       different ranks group the sum differently, except on circles of two. All ranks get the same bits for
+ * Scratch    Up to 3 vectors.
+ * Invariant  Primes are never in dst, so the last step can store the results there.
+ * Same       Different ranks group the sum differently, except on circles of two. All ranks get the same bits for
  *            integers, min and max, which the prover detects.
  * Parameters r=R or latency (r = L); group=3x2x2 and inner as in fold.c.
  * Source     Kolmakov and Zhang, A Generalization of the Allreduce Operation, 2020,

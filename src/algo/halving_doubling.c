@@ -6,8 +6,8 @@
  *            opposite order, and every group reassembles the vector.
  * Cost       2 floor(log2 P) steps. The busiest rank sends 2 vectors. From one group to the next, a step has up to P_i /
  *            P_(i+1) messages.
- * Scratch    none.
- * Invariant  the ranks of a group precede those of smaller groups, and partners' sums are of neighbours, so rank order is
+ * Scratch    None.
+ * Invariant  The ranks of a group precede those of smaller groups, and partners' sums are of neighbours, so rank order is
  *            kept.
  * Source     binary blocks: Thakur, Rabenseifner, Gropp, Int. J. HPC Appl. 19(1),
  *            2005; Goyal et al., Accurate, Large Minibatch SGD, 2017.

@@ -1,14 +1,14 @@
 /* lanes.c - n lanes, each folded separately, followed by recursive doubling across the lanes.
  *
- * Idea       rank r is member r / n of lane r mod n. The vector has q = floor(P/n) blocks. A lane folds by halving
+ * Idea       Rank r is member r / n of lane r mod n. The vector has q = floor(P/n) blocks. A lane folds by halving
  *            (fold.c) on the circle of its members, after which member p has the lane's sum of block p. The n ranks that
  *            have the same block exchange it by recursive doubling, in which partners differ in one bit of the lane
  *            number. For n = 3 * 2^k three sums remain, and all of their ranks compute (x0 + x1) + x2 in two rounds. The
  *            reverse of the fold follows. A lane with q + 1 members does the same, but its last member owns no block.
  * Cost       2 ceil(log2 ceil(P/n)) + ceil(log2 n) rounds of one message, and at most 2 + ceil(log2 n) / q vectors sent.
  *            With n = P this is recursive doubling for any P of this form; with few lanes it is close to a fold.
- * Scratch    up to 2 vectors.
- * Invariant  a lane's sum of a block is computed on one rank, and all ranks add the lanes' sums in the same order. All
+ * Scratch    Up to 2 vectors.
+ * Invariant  A lane's sum of a block is computed on one rank, and all ranks add the lanes' sums in the same order. All
  *            ranks therefore get the same bits.
  * Parameters n=N lanes; N is 2^k or 3 * 2^k.
  * Source     ours; the fold is Kolmakov and Zhang's, 2020.

@@ -1,13 +1,13 @@
 /* multiplying.c - recursive multiplying: in each step, groups of up to K ranks exchange sums.
  *
- * Idea       recursive doubling with K ports. In a step, K ranks that differ in one digit send their sums to each other,
+ * Idea       Recursive doubling with K ports. In a step, K ranks that differ in one digit send their sums to each other,
  *            and each adds all of them in one pass. If P is a product of factors up to K, these are the steps. Otherwise
  *            only the largest power of K ranks take part. Rank p of these first receives the vectors of ranks p + power,
  *            p + 2 power ..., and sends them the result at the end.
- * Cost       one step per factor, with factor - 1 messages; or floor(log_K P) steps and two more. All messages are whole
+ * Cost       One step per factor, with factor - 1 messages; or floor(log_K P) steps and two more. All messages are whole
  *            vectors.
- * Scratch    one vector; for some numbers of steps two if in place.
- * Invariant  all ranks of the group add the operands of a step in the same order.
+ * Scratch    One vector; for some numbers of steps two if in place.
+ * Invariant  All ranks of the group add the operands of a step in the same order.
  * Parameters radix=2..16 (4).
  * Source     Ruefenacht, Bull, Booth, Parallel Computing 69, 2017; k-ported: as in
  *            MPICH's recursive exchange.

@@ -2,8 +2,8 @@
  * to all ranks.
  *
  * Cost       2 steps, but the root moves 2(P-1) vectors, which is linear in P.
- * Scratch    none.
- * Invariant  the root adds the operands in rank order.
+ * Scratch    None.
+ * Invariant  The root adds the operands in rank order.
  * Source     the baseline of Gibiansky, Bringing HPC Techniques to Deep Learning,
  *            2017 (the ring allreduce of Baidu).
  * See        tutti plan draw naive -n 4

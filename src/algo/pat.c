@@ -1,19 +1,20 @@
 /* pat.c - parallel aggregated trees: binomial trees, far ranks first, and few blocks per message.
  *
- * Idea       all-gather: rank r counts blocks relative to its own. Block k moves down a binomial tree: it is received
- *            from the rank whose distance is the lowest set bit of k, where it has the number k without that bit.
- *            Therefore the farthest ranks exchange first, one block each, and the nearest ranks last, with most blocks. A
- *            message contains at most A blocks: blocks a distance U apart, where U is a power of two, travel together.
- *            Between these U-trees, each step doubles the blocks of a rank. Within them, steps process the members of a
- *            tree of size U one by one, starting with the farthest branch. reduce-scatter: the same steps in reverse; a
- *            rank sends where it would receive, and adds what it receives. allreduce: both.
+ * Idea       In the all-gather, rank r counts blocks relative to its own. Block k moves down a binomial tree: it is
+ *            received from the rank whose distance is the lowest set bit of k, where it has the number k without that
+ *            bit. Therefore the farthest ranks exchange first, one block each, and the nearest ranks last, with most
+ *            blocks. A message contains at most A blocks: blocks a distance U apart, where U is a power of two, travel
+ *            together. Between these U-trees, each step doubles the blocks of a rank. Within them, steps process the
+ *            members of a tree of size U one by one, starting with the farthest branch. The reduce-scatter runs the same
+ *            steps in reverse: a rank sends where it would receive, and adds the blocks that it receives. An allreduce
+ *            runs both.
  * Cost       ceil(log2 ceil(P/U)) + min(U, P) - 1 messages in each phase, of which at most ceil(log2 P) are in a chain,
  *            with P-1 blocks; U is 1 unless A is below P/2. If P is not a power of two and a message has several blocks,
  *            the vector is copied once in each phase.
- * Scratch    none; reduce-scatter: one vector; with these copies two vectors, the second of which continues the blocks
+ * Scratch    None; reduce-scatter: one vector; with these copies two vectors, the second of which continues the blocks
  *            past P, so that the blocks of a message are evenly spaced. Blocks keep their positions, so sums that are
  *            pending at the same time are not contiguous.
- * Invariant  only the owner of a block completes its sum. If k is even and k + 1 < P, the first operand added to block k
+ * Invariant  Only the owner of a block completes its sum. If k is even and k + 1 < P, the first operand added to block k
  *            is received from the next rank, which calls it block k + 1.
  * Parameters buffer=A, the number of blocks in a message; unlimited by default.
  * Source     Jeaugey, PAT: a new algorithm for all-gather and reduce-scatter operations at

@@ -1,6 +1,6 @@
 /* plan_spec.c - parses the text of a plan, and compares plans.
  *
- * Invariant  no other file parses the text of a plan (tests/sh/laws.sh).
+ * Invariant  No other file parses the text of a plan (tests/sh/laws.sh).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "plan_spec.h"
 

@@ -1,13 +1,14 @@
-/* rabenseifner.c - recursive halving, then recursive doubling; ranks beyond a power of two are folded.
+/* rabenseifner.c - recursive halving, then recursive doubling, on a power of two of ranks. The other ranks are folded.
  *
- * Idea       a reduce-scatter by recursive halving and an all-gather by recursive doubling among Q ranks, the largest
+ * Idea       A reduce-scatter by recursive halving and an all-gather by recursive doubling among Q ranks, the largest
  *            power of two. Each of the other ranks first sends its vector to its neighbour, and receives the result at
- *            the end. reduce: instead of the all-gather, the parts move up a binomial tree to the root. broadcast: the
- *            parts move down that tree from the root, followed by the all-gather (van de Geijn's algorithm).
+ *            the end. A reduce moves the parts up a binomial tree to the root instead of gathering them everywhere. A
+ *            broadcast moves the parts down that tree from the root and then runs the all-gather (van de Geijn's
+ *            algorithm).
  * Cost       2 log2 Q steps and 2(Q-1)/Q vectors. If P is not a power of two, 2 more steps and one more vector in each
  *            direction (reduce and broadcast: 1 more step, one direction).
- * Scratch    none; reduce: one vector.
- * Invariant  partners' sums are of neighbouring ranks, so rank order is kept.
+ * Scratch    None; reduce: one vector.
+ * Invariant  Partners' sums are of neighbouring ranks, so rank order is kept.
  * Source     Rabenseifner, ICCS 2004; Thakur, Rabenseifner, Gropp, Int. J. HPC Appl.
  *            19(1), 2005; broadcast: Barnett et al., SHPCC 1994.
  * See        tutti plan draw rabenseifner -n 6

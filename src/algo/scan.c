@@ -1,15 +1,15 @@
 /* scan.c - prefix sums over all ranks up to and including each rank (scan), or before it (exscan).
  *
- * Idea       in round d = 1, 2, 4 ... a rank sends its sum, which covers the last d ranks up to itself, to the rank d
- *            above. It prepends the sum received from the rank d below, so that its own covers 2d ranks. exscan: it also
- *            keeps the sum without its own vector; the next sum that it sends is that one with its vector appended.
- *            chain: each rank receives the sum of all lower ranks from the rank below, appends its own vector and sends
- *            it up. Segments are pipelined.
+ * Idea       In round d = 1, 2, 4 ... a rank sends its sum, which covers the last d ranks up to itself, to the rank d
+ *            above. It prepends the sum received from the rank d below, so that its own covers 2d ranks. In an exscan a
+ *            rank also keeps the sum without its own vector; the next sum that it sends is that sum with its vector
+ *            appended. With `chain`, each rank receives the sum of all lower ranks from the rank below, appends its own
+ *            vector and sends it up. Segments are pipelined.
  * Cost       ceil(log2 P) rounds; the busiest rank sends and adds as many vectors, and in an exscan adds at most twice as
- *            many. chain: P-1 rounds, plus one for each segment after the first; one vector sent and added.
- * Scratch    one vector, for some ranks two if in place; exscan: two, or three in place; chain: none, exscan one, or two
+ *            many. A chain takes P-1 rounds, plus one for each segment after the first, and sends and adds one vector.
+ * Scratch    One vector, for some ranks two if in place; exscan: two, or three in place; chain: none, exscan one, or two
  *            in place.
- * Invariant  a sum is of neighbouring ranks, in rank order.
+ * Invariant  A sum is of neighbouring ranks, in rank order.
  * Parameters chain; segments=S (with chain).
  * Source     Hillis and Steele, Data Parallel Algorithms, Comm. ACM 29(12), 1986.
  * See        tutti plan draw scan -n 6 -c scan

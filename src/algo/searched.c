@@ -5,9 +5,9 @@
  *            a rank sends, over all blocks, the sums that all ranks together send for one block.
  * Cost       T rounds of one message. algo_searched.def lists for each P and T how many of the P blocks a rank sends, and
  *            the proven lower bounds for such schedules and for any allreduce.
- * Scratch    one block for each sum that is received or computed, and for each that is copied next to others because they
+ * Scratch    One block for each sum that is received or computed, and for each that is copied next to others because they
  *            are sent together.
- * Invariant  all ranks compute a block's sum along the same tree, and thus get the same bits. Messages other than results
+ * Invariant  All ranks compute a block's sum along the same tree, and thus get the same bits. Messages other than results
  *            arrive in blocks of tmp that are written only once, so that no send waits for another.
  * Parameters T=rounds; by default the minimum, ceil(log2 P).
  * Source     ours; research/search.py.

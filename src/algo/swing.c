@@ -2,10 +2,10 @@
  *
  * Idea       In step s rank r exchanges with rank r + d if r is even, and r - d if it is odd, with d = 1, -1, 3, -5, 11
  *            ..., whereas in recursive doubling the partner is 2^s away. Messages therefore cross a third fewer links.
- *            Halving: partners have the same part of the vector, and each keeps one half of it. At the end each rank owns
- *            a block, and the reverse phase gathers them. short: whole vectors.
+ *            Partners have the same part of the vector, and each keeps one half of it. At the end each rank owns a block,
+ *            and the reverse phase gathers them. With `short`, partners exchange whole vectors.
  * Cost       2 log2 P messages with 2(P-1)/P of the vector in total; short: log2 P messages of one vector each.
- * Scratch    none; short: as in doubling.c.
+ * Scratch    None; short: as in doubling.c.
  * Invariant  The owners of a part are the ranks that can be reached in the remaining steps, and partners reach the same
  *            ranks. Their blocks are numbered so that each part is contiguous. With whole vectors, ranks group their
  *            operands differently.

@@ -1,13 +1,13 @@
 /* torus.c - simultaneous rings in all dimensions of a torus, in both directions of each.
  *
- * Idea       with d dimensions a node has 2d links, and the vector is divided into as many parts. Each part uses the
+ * Idea       With d dimensions a node has 2d links, and the vector is divided into as many parts. Each part uses the
  *            dimensions one after the other, in rings as in blueconnect.c, but starts with a different dimension or
  *            direction: while one part uses the links up x, others use those down x, up y, and down y. In each part, the
  *            ranks of one node are first.
  * Cost       2 sum(n - 1) rounds of 2d messages, over dimensions of n nodes; 2(P-1)/P of the vector in total, and 1/(2d)
  *            of that on each link if all dimensions have the same length.
- * Scratch    none.
- * Invariant  a part is an allreduce of separate blocks, so parts do not wait for each other. Their steps are interleaved,
+ * Scratch    None.
+ * Invariant  A part is an allreduce of separate blocks, so parts do not wait for each other. Their steps are interleaved,
  *            because two ranks exchange messages in the order of the steps.
  * Parameters the levels as in blueconnect.c: one for each dimension, then the ranks of a node.
  * Source     Sack and Gropp, Collective Algorithms for Multiported Torus Networks, ACM Trans. Par.

@@ -1,18 +1,18 @@
-/* transposed.c - each node exchanges data with several nodes in one network round, through different cores, instead of
- * log2 of their number.
+/* transposed.c - each node exchanges data with several others in a single network round, using a different core for each.
  *
- * Idea       once the c cores of each node have the node's sum, g <= c nodes need one round between them: core k of node
+ * Idea       Once the c cores of each node have the node's sum, g <= c nodes need one round between them: core k of node
  *            d exchanges sums with core d of node k, as in a transposed matrix. Then core k of every node has the sum of
  *            node k, and the cores add these sums within their node. The same is repeated for groups of such groups,
- *            level by level outwards. Recursive doubling would take log2(g) rounds between the nodes. By parts: the cores
- *            of a node first reduce-scatter, so that core k has the part for node k, and the exchange delivers it. A node
- *            then has only its own part, on g cores, and continues with that. The reverse phase mirrors these steps.
- * Cost       one message between nodes for each factor g of a level. Within nodes, for c and for each g: p - 1 messages
+ *            level by level outwards. Recursive doubling would take log2(g) rounds between the nodes. If the exchange is
+ *            by parts, the cores of a node first reduce-scatter, so that core k has the part for node k, and the exchange
+ *            delivers it. A node then has only its own part, on g cores, and continues with that. The reverse phase
+ *            mirrors these steps.
+ * Cost       One message between nodes for each factor g of a level. Within nodes, for c and for each g: p - 1 messages
  *            for each prime factor p, and one more if g does not divide c. All messages are whole vectors. An exchange by
  *            parts takes twice as many messages, but a node sends only 2(g-1)/g of its data between nodes, instead of
  *            (g-1) times its data.
- * Scratch    one or two vectors; if some exchanges are by parts, one or two times the remaining part.
- * Invariant  the cores of all nodes add the same sums in the same order, which is rank order, so all ranks get the same
+ * Scratch    One or two vectors; if some exchanges are by parts, one or two times the remaining part.
+ * Invariant  The cores of all nodes add the same sums in the same order, which is rank order, so all ranks get the same
  *            bits.
  * Parameters group=SIZES, such as 3x16x4: the levels, outermost first; the last are the cores. The default is two levels,
  *            with as few cores as suffice. parts=N: the first N exchanges, those between the nearest nodes, are by parts;
@@ -46,7 +46,7 @@ static int least_prime(int n) {
   return p;
 }
 
-/* The largest factor of n that is at most `most`; 1 if there is no other. */
+/* The largest factor of n that is at most `most`, which may be 1. */
 static int factor_within(int n, int most) {
   int f = most < n ? most : n;
   while (f > 1 && n % f) f--;

@@ -1,18 +1,18 @@
-/* tree.c - sums move up a tree and the result moves down; or two trees with half of the vector each.
+/* tree.c - sums move up a tree and the result moves down. There may be two trees, with half of the vector each.
  *
- * Idea       every member adds its children's sums to its own and sends the sum up; the root sends the result down.
- *            Segments are pipelined through the tree. double: two trees, each with half of the vector, such that every
- *            member is a leaf of one of them. The second tree is the mirror image of the first or, if the number of
- *            members is odd, the first shifted by one. Nodes: a chain inside each node and the tree between the nodes.
+ * Idea       Every member adds its children's sums to its own and sends the sum up; the root sends the result down.
+ *            Segments are pipelined through the tree. `double` uses two trees, each with half of the vector, such that
+ *            every member is a leaf of one of them. The second tree is the mirror image of the first or, if the number of
+ *            members is odd, the first shifted by one. If nodes are given, each is a chain and the tree connects them.
  *            The first rank of a node sends up, and its second rank receives from other nodes, so that no rank does both.
- *            leaders: a tree on every level (pattern/leaders.c), so that a vector also enters each rack only once.
+ *            `leaders` uses a tree on every level (pattern/leaders.c), so that a vector also enters each rack only once.
  *            Broadcast and reduce rotate the ranks so that the root is first; with two trees the root is above both.
- * Cost       messages in sequence, twice for an allreduce, once otherwise: binomial floor(log2 P); radix=K the largest
- *            number of digits 1 in a number below P in base K; chain P-1; double ceil(log2 P), one more below a root;
- *            leaders the sum over the levels. The busiest rank sends ceil(log2 P) vectors with binomial, 3 with binary
- *            and nodes, 2 with chain and double.
- * Scratch    none; reduce: one vector on inner members.
- * Invariant  the ranks of a subtree are consecutive and are added in their order. Rank order is kept unless the ranks are
+ * Cost       The number of messages in sequence, which counts twice for an allreduce, is floor(log2 P) for binomial; for
+ *            radix=K the largest number of digits 1 in a number below P in base K; P-1 for a chain; ceil(log2 P) for
+ *            double, and one more below a root; and for leaders the sum over the levels. The busiest rank sends ceil(log2
+ *            P) vectors with binomial, 3 with binary and nodes, 2 with chain and double.
+ * Scratch    None; reduce: one vector on inner members.
+ * Invariant  The ranks of a subtree are consecutive and are added in their order. Rank order is kept unless the ranks are
  *            rotated or shifted.
  * Parameters binomial | radix=2..16 | chain | binary | double; segments=S; the nodes, as in algo_pattern.h; leaders,
  *            which needs levels.
@@ -132,7 +132,7 @@ static tt_tree_node node_of_member(const layout *x) {
   else if (around.up >= 0)
     k.up = rank_at(x, around.up, 1);
   if (x->behind + 1 < size) tt_tree_node_add(&k, tt_peer(rank_at(x, p, x->behind + 1)));
-  if (x->behind != (size > 1)) return k; /* not the node's second rank, nor its only one */
+  if (x->behind != (size > 1)) return k; /* neither the second rank of the node nor its only rank */
   const bool flat = x->nodes.count == x->nodes.ranks;
   for (int i = 0; i < around.n; i++) {
     const tt_peers *d = &around.down[i];

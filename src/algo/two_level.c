@@ -1,15 +1,15 @@
 /* two_level.c - each node reduces to its leader, the leaders allreduce, and each distributes the result.
  *
- * Idea       the ranks of a node send their vectors to its first rank, the leader, which adds them in one pass. The
+ * Idea       The ranks of a node send their vectors to its first rank, the leader, which adds them in one pass. The
  *            leaders run a ring (or another algorithm) among themselves, and each sends the result to its node. Nodes may
  *            differ in size. With scatter, each rank of a node reduces a part of the vector, by a fold, and sends it to
- *            the leader; the results take the same path in reverse. Two-shot: each leader adds its part of all nodes'
- *            sums and sends it to all leaders. A number is then sent between nodes once before it is added and once
- *            after, but not in between.
+ *            the leader; the results take the same path in reverse. With two-shot, each leader adds its part of all
+ *            nodes' sums and sends it to all leaders. A number is then sent between nodes once before it is added and
+ *            once after, but not in between.
  * Cost       2 steps and those among the leaders. The leader of a node with N ranks moves N-1 vectors in each direction
  *            within its node, plus the data that the leaders' algorithm moves between nodes.
- * Scratch    that of the leaders' algorithm.
- * Invariant  the leaders run their algorithm in place on dst, which holds the node's sum.
+ * Scratch    That of the leaders' algorithm.
+ * Invariant  The leaders run their algorithm in place on dst, which holds the node's sum.
  * Parameters the nodes, as in algo_pattern.h; ring (the default) | halving | doubling | two-shot: the leaders' algorithm;
  *            scatter: only for nodes of the same size.
  * Source     Jia et al., Highly Scalable Deep Learning Training System with

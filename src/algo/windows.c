@@ -1,14 +1,14 @@
-/* windows.c - ceil(log2 P) rounds for any number of ranks, in rank order.
+/* windows.c - an allreduce in ceil(log2 P) rounds for any number of ranks, in rank order.
  *
- * Idea       a tree over the ranks, whose nodes are the aligned ranges of 2^j ranks, clipped at P. Rank r's window is the
- *            w ranks that end with r, around the circle. In each round a rank receives one message from the rank w below,
- *            whose window is next to its own. The message contains the sums of the largest nodes in the sender's window
- *            that are not in the receiver's. Then the receiver's window has 2w ranks, or all. The sum of a node is that
- *            of its two halves, which a rank computes when it needs it.
+ * Idea       The sum follows a tree over the ranks, whose nodes are the aligned ranges of 2^j ranks, clipped at P. Rank
+ *            r's window is the w ranks that end with r, around the circle. In each round a rank receives one message from
+ *            the rank w below, whose window is next to its own. The message contains the sums of the largest nodes in the
+ *            sender's window that are not in the receiver's. Then the receiver's window has 2w ranks, or all. The sum of
+ *            a node is that of its two halves, which a rank computes when it needs it.
  * Cost       ceil(log2 P) rounds of one message. A message has several vectors, up to about 2 log2 w, so this algorithm
  *            is for the shortest vectors.
- * Scratch    one vector for each sum that is received, computed or sent: O(log^2 P).
- * Invariant  all ranks compute the sum along the same tree, with the lower ranks on the left, so all get the same bits,
+ * Scratch    One vector for each sum that is received, computed or sent: O(log^2 P).
+ * Invariant  All ranks compute the sum along the same tree, with the lower ranks on the left, so all get the same bits,
  *            in rank order. A rank can compute every largest node of its window, because a node that spans two windows
  *            consists of largest nodes of both.
  * Source     ours.
@@ -83,7 +83,7 @@ static node narrowed(const knowledge *k, node t) {
   return t;
 }
 
-/* Returns where a node's sum is. Computes it first if necessary. */
+/* Returns the span with a node's sum. Computes the sum first if necessary. */
 static tt_span sum_of(knowledge *k, node t) {
   t = narrowed(k, t);
   const known *there = look(k, t);

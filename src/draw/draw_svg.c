@@ -1,7 +1,7 @@
 /* draw_svg.c - a schedule as a single drawing: ranks are columns, time runs down, with a band of arrows for each round,
  * and between the bands the contents of every rank, with one cell per block.
  *
- * Idea       a cell is filled in proportion to its sum. Cells and labels that would be too small to read are left out
+ * Idea       A cell is filled in proportion to its sum. Cells and labels that would be too small to read are left out
  *            above certain limits. If the machine's levels are known, a frame encloses the ranks of a domain, and the
  *            colour of an arrow shows the level that it crosses rather than its block. The drawing uses dark colours if
  *            the reader prefers them.

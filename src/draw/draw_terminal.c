@@ -1,7 +1,7 @@
 /* draw_terminal.c - the drawing of draw_svg.c for a terminal: ranks are columns, time runs down, with an arrow for each
  * message and, after each round, a glyph for the contents of each block.
  *
- * Idea       the messages of a round are packed into lines such that no two messages of a line share a column. If a
+ * Idea       The messages of a round are packed into lines such that no two messages of a line share a column. If a
  *            rank's column is too narrow for a glyph per block, one glyph represents all of its blocks.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* levels.c - computes which messages of a picture cross which level of the machine, and how much data they carry.
  *
- * Idea       the levels are part of the schedule's name, as in blueconnect(node:4 core:3), or given by the user. A
+ * Idea       The levels are part of the schedule's name, as in blueconnect(node:4 core:3), or given by the user. A
  *            message crosses the outermost level that separates its two ranks. The levels may contain only the ranks with
  *            data. A helper then belongs to the innermost domain that contains all ranks below it: the ranks that it
  *            exchanges messages with, and those below lower-numbered helpers that it exchanges messages with.

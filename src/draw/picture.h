@@ -1,8 +1,8 @@
 /* picture.h - the data of a schedule's picture: rounds, messages, and the contents of every block over time.
  *
- * Idea       the prover runs the schedule symbolically, and the picture records the execution. The round of a message is
+ * Idea       The prover runs the schedule symbolically, and the picture records the execution. The round of a message is
  *            its position on the longest chain of messages. A step that writes changes blocks at the end of its round.
- * Invariant  only a proven schedule has a picture. The number of its rounds equals the steps in the report.
+ * Invariant  Only a proven schedule has a picture. The number of its rounds equals the steps in the report.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_PICTURE_H
 #define TT_PICTURE_H

@@ -1,9 +1,9 @@
 /* barrier.c - checks that a rank leaves a barrier only after every rank has entered it.
  *
- * Idea       for each rank, mark the steps that depend on it: its own steps, steps that wait for a marked step, and steps
+ * Idea       For each rank, mark the steps that depend on it: its own steps, steps that wait for a marked step, and steps
  *            that receive from one. Every rank must have a marked step. For ranks with data the sum shows this already;
  *            for ranks without data only this check does.
- * Invariant  a barrier is an allreduce of one byte, which is in block 0. Messages of other blocks are empty and prove
+ * Invariant  A barrier is an allreduce of one byte, which is in block 0. Messages of other blocks are empty and prove
  *            nothing. A completed send proves nothing either, because a transport may have buffered it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 /* conflict.c - checks that conflicting accesses to a block are ordered, on every rank.
  *
- * Idea       list the steps that use each block, in their order. Every access must end before the next access that
+ * Idea       List the steps that use each block, in their order. Every access must end before the next access that
  *            conflicts with it starts. The order may follow from the rank's `after` lists or from a chain of events
  *            across ranks.
- * Cost       linear in the number of blocks that the steps use, and nsteps^2 bits per rank. The events are traversed only
+ * Cost       Linear in the number of blocks that the steps use, and nsteps^2 bits per rank. The events are traversed only
  *            for pairs of steps that `after` does not order.
- * Invariant  this file finds the conflicts independently, block by block. It checks the order from the builder
+ * Invariant  This file finds the conflicts independently, block by block. It checks the order from the builder
  *            (sched/order.c), and therefore uses no part of that code.
  * Source     SEMANTICS.md, "Events" and "Accesses".
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -100,7 +100,7 @@ static void flood(search *s) {
 
 /* ---- accesses: by a step, or by one of its messages ---- */
 
-/* Returns true if message k contains the block, on the sender or on the receiver. */
+/* Returns true if message k reads the block on the sender, or writes it on the receiver if `sender` is false. */
 static bool touches(const tt_graph *g, uint32_t k, bool sender, uint32_t buf, uint32_t block) {
   const tt_message *m = &g->messages[k];
   const tt_step *step = tt_graph_step(g, sender ? m->from : m->to);

@@ -1,6 +1,6 @@
 /* graph.c - numbers the steps of all ranks consecutively and matches their messages.
  *
- * Idea       check the shape and the bounds of every step, then match the k-th send from a to b, in the order of the
+ * Idea       Check the shape and the bounds of every step, then match the k-th send from a to b, in the order of the
  *            steps, with the k-th receive from a on b.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdarg.h>

@@ -1,9 +1,9 @@
 /* operands.c - checks that the operands of a step are within bounds, have the same shape, and are disjoint.
  *
- * Idea       position i of a step's result is computed from position i of its operands. The engine processes the
+ * Idea       Position i of a step's result is computed from position i of its operands. The engine processes the
  *            positions in pieces, in an unspecified order. A block that the step writes may therefore be an operand only
  *            at the same position.
- * Cost       linear in the number of blocks of the step.
+ * Cost       Linear in the number of blocks of the step.
  * Source     SEMANTICS.md, "Inside a step".
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "prove.h"
@@ -25,7 +25,7 @@ static bool readable(const tt_sched *s, const tt_span *span, tt_gap skip) {
   if (span->buf == TT_SRC) tt_coll_src(s, &lo, &hi);
   if (span->buf == TT_DST) tt_coll_dst(s, &lo, &hi);
   if (s->in_place && span->buf == TT_DST) hi = s->blocks, lo = 0;
-  if (s->in_place && span->buf == TT_SRC) return false; /* both are called dst */
+  if (s->in_place && span->buf == TT_SRC) return false; /* in place, src is called dst */
   return inside(span, lo, hi, skip);
 }
 

@@ -1,11 +1,11 @@
 /* prove.h - checks that a set of schedules is correct, and derives its properties.
  *
- * Idea       check every step separately (operands.c) and match the messages (graph.c). Run all ranks symbolically in one
+ * Idea       Check every step separately (operands.c) and match the messages (graph.c). Run all ranks symbolically in one
  *            order, without any buffering (symbolic.c), on values that are hash-consed n-ary expressions (value.c). Show
  *            that every other order gives the same values, because conflicting accesses are ordered (conflict.c). Check
  *            the results leaf by leaf (prove.c), and check that a rank leaves a barrier only after every rank has entered
  *            it (barrier.c).
- * Invariant  the prover uses neither the algorithm nor the builder's order; it derives everything from the steps.
+ * Invariant  The prover uses neither the algorithm nor the builder's order; it derives everything from the steps.
  * Source     SEMANTICS.md, which defines the meaning of a schedule.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_PROVE_H
@@ -22,8 +22,8 @@ tutti_status tt_prove(tt_sched *const *all, int ranks, tutti_report *report);
 bool tt_summed_once(tt_sched *const *all, int ranks);
 
 /* Requires correct schedules. Returns true if every sum is computed in one step that adds all ranks' inputs. With
- * rank_order, all such schedules then produce the same bits. For a prefix: if each rank adds its input once to the sum of
- * the ranks below it. */
+ * rank_order, all such schedules then produce the same bits. For a prefix, returns true if each rank adds its input once
+ * to the sum of the ranks below it. */
 bool tt_sums_at_once(tt_sched *const *all, int ranks);
 
 /* ---- for the prover itself, and for pictures (draw/) ---- */

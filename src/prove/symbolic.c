@@ -1,6 +1,6 @@
 /* symbolic.c - executes the schedules symbolically, in dependency order.
  *
- * Idea       a step starts when all steps that it waits for have ended. A receive is executed when it and its senders
+ * Idea       A step starts when all steps that it waits for have ended. A receive is executed when it and its senders
  *            have started and the previous message between the same ranks has been consumed. A send ends when all its
  *            readers have ended. If no remaining step can proceed, they wait for each other, which is a deadlock.
  * Invariant  conflict.c shows that all orders give the same values, so one order is sufficient.
@@ -88,7 +88,7 @@ static void do_local(runner *r, uint32_t id) {
   const uint32_t n = tt_step_operands(step);
   tt_value *in = r->operands;
   for (uint32_t i = 0; i < tt_span_size(&step->dst);
-       i++) { /* operands never read dst at a later position */
+       i++) { /* no operand is at a later position in dst */
     for (uint32_t k = 0; k < n; k++) {
       const tt_span span = tt_step_operand(step, k);
       in[k] = local(r, id, &span, i);

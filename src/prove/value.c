@@ -1,8 +1,8 @@
 /* value.c - symbolic values: ordered n-ary sums of ranks' inputs, each stored once.
  *
- * Idea       a hash table of nodes, keyed by their operands. Two expressions are equal (with the same grouping, and thus
+ * Idea       A hash table of nodes, keyed by their operands. Two expressions are equal (with the same grouping, and thus
  *            the same bits) if their numbers are equal.
- * Invariant  the order of operands matters, and a node marked `completes` differs from one without that mark. A check of
+ * Invariant  The order of operands matters, and a node marked `completes` differs from one without that mark. A check of
  *            a value stops at the first repeated input, so it visits at most P + 1 leaves.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* build.c - creates a schedule step by step.
  *
- * Idea       algorithms call these functions and never write dependencies, which order.c derives. If in place, src is
+ * Idea       Algorithms call these functions and never write dependencies, which order.c derives. If in place, src is
  *            replaced by dst, and copies of a span onto itself are omitted.
- * Errors     sticky: after a failed allocation the functions do nothing, and tt_build_end returns NULL.
+ * Errors     Sticky: after a failed allocation the functions do nothing, and tt_build_end returns NULL.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>

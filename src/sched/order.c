@@ -1,11 +1,11 @@
 /* order.c - derives the order of steps from the blocks that they read and write.
  *
- * Idea       pass over the steps once and store the last writer of each block and its readers since then. A read waits
+ * Idea       Pass over the steps once and store the last writer of each block and its readers since then. A read waits
  *            for the writer, a write waits for both. Neighbouring blocks that every step uses either together or not at
  *            all form one piece. If spans repeat, some blocks represent all others (order_sample.h).
- * Cost       linear in the number of runs of neighbouring blocks in the steps, and in the number of pieces in these runs,
+ * Cost       Linear in the number of runs of neighbouring blocks in the steps, and in the number of pieces in these runs,
  *            plus one bit per block; this takes microseconds on 100,000 ranks.
- * Invariant  dependencies refer to earlier steps. Those that another dependency directly implies are omitted.
+ * Invariant  Dependencies refer to earlier steps. Those that another dependency directly implies are omitted.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 /* order_sample.c - finds blocks that represent all others if spans repeat.
  *
- * Idea       on machine levels with many ranks, a plan sends the same blocks of each node, so that a span has one piece
+ * Idea       On machine levels with many ranks, a plan sends the same blocks of each node, so that a span has one piece
  *            for each of ten thousand nodes. If all such spans repeat with periods whose least common multiple is L, then
  *            the steps that use a block also use the block L after it. The order of steps therefore follows from the
  *            first L blocks of each section. Sections are bounded by the starts and ends of spans.
- * Invariant  for each set of steps that use some block together, the sample contains a block that they all use.
+ * Invariant  For each set of steps that use some block together, the sample contains a block that they all use.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* parse.c - parses schedules in the text form that text.c prints.
  *
- * Idea       a cursor reads one token at a time. The first error ends the parsing and reports the line, the column and
+ * Idea       A cursor reads one token at a time. The first error ends the parsing and reports the line, the column and
  *            the expected token. `#` starts a comment. If the header contains the word `derive`, the builder derives the
  *            order and the `after` lists are ignored.
- * Invariant  in the result, blocks, ranks and steps are within bounds. Time and memory are bounded by the length of the
+ * Invariant  In the result, blocks, ranks and steps are within bounds. Time and memory are bounded by the length of the
  *            text, regardless of the numbers in it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <ctype.h>

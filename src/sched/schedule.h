@@ -1,6 +1,6 @@
 /* schedule.h - a schedule: the actions of one rank, as data.
  *
- * Idea       steps on block spans of three symbolic buffers. A schedule has no addresses, tags, counts or types, so it
+ * Idea       Steps on block spans of three symbolic buffers. A schedule has no addresses, tags, counts or types, so it
  *            can be used for every size.
  * Spans      block i of a span, i = repeat_index * count + k, is
  *              base + stride * ((first + k) mod ring + ring * repeat_index),
@@ -8,11 +8,11 @@
  * Buffers    src and dst have `blocks` blocks. tmp block t is as large as block
  *            t mod `blocks`, so tmp consists of layers of the vector's shape. In place,
  *            src is always called dst.
- * Peers      a range of ranks. An entry that is the rank itself is skipped. If `split` is set, the i-th entry of the
+ * Peers      A range of ranks. An entry that is the rank itself is skipped. If `split` is set, the i-th entry of the
  *            range has the i-th part of the span; otherwise each entry has the whole span (several readers, or inputs).
- * Order      a step may start when all steps in its `after` list have ended. A send step does not end, and its span must
+ * Order      A step may start when all steps in its `after` list have ended. A send step does not end, and its span must
  *            not change, until every reader has consumed the span.
- * Matching   the k-th send from a to b, in the order of the steps of a, matches the k-th receive from a on b.
+ * Matching   The k-th send from a to b, in the order of the steps of a, matches the k-th receive from a on b.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_SCHEDULE_H
 #define TT_SCHEDULE_H
@@ -203,7 +203,7 @@ typedef struct tt_wanted {
 tt_wanted tt_coll_wanted(const tt_sched *s, uint32_t block);
 bool tt_coll_reduces(tutti_coll coll);
 bool tt_coll_rooted(tutti_coll coll);
-/* Returns true if each rank receives the sum over some of the ranks, so that no sum is ever complete. */
+/* Returns true if each rank receives the sum over only some of the ranks, so that no sum is ever complete. */
 bool tt_coll_prefix(tutti_coll coll);
 /* Returns false for a rank without a result: the first rank of a sum over the ranks below. */
 bool tt_coll_has_result(tutti_coll coll, int rank);
@@ -226,8 +226,8 @@ void tt_text_add(tt_text *t, const char *format, ...) __attribute__((format(prin
 void tt_step_print(tt_text *t, const tt_sched *s, uint32_t i);
 /* Prints a header line and the steps of the given ranks. */
 void tt_sched_print(tt_text *t, const tt_sched *const *all, int n);
-/* Parses a text printed by tt_sched_print or written by a person. Stores up to `ranks` schedules, with NULL for ranks
- * that are missing in the text. Error messages contain the line and column. */
+/* Parses a text printed by tt_sched_print or written by a person. Stores an array of *ranks schedules, with NULL for
+ * ranks that the text does not contain; free it with tt_sched_free_all. Error messages contain the line and column. */
 tutti_status tt_sched_parse(const char *text, tt_sched ***all, int *ranks);
 void tt_sched_free_all(tt_sched **all, int ranks);
 

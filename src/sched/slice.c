@@ -1,8 +1,8 @@
 /* slice.c - runs one schedule on several parts of the vector in parallel.
  *
- * Idea       slice s is a copy of the schedule in which block x becomes block x * slices + s, also in tmp. At most
+ * Idea       Slice s is a copy of the schedule in which block x becomes block x * slices + s, also in tmp. At most
  *            `flight` slices run in parallel: on each rank, slice s starts after slice s - flight has ended.
- * Invariant  the engine runs slices in this order without expanding them, each on contiguous bytes. The prover checks the
+ * Invariant  The engine runs slices in this order without expanding them, each on contiguous bytes. The prover checks the
  *            expanded form, because positions of blocks do not matter to a proof.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static void copy_steps(tt_builder *b, const tt_sched *s, uint32_t slices) {
     }
 }
 
-/* A step that depends on no step of its slice depends on all steps of slice - flight. */
+/* Lets each step that depends on no step of its slice depend on all steps of the slice `flight` before it. */
 static bool bound_flight(tt_sched *all, const tt_sched *s, uint32_t flight) {
   uint32_t n = s->nsteps, length = 0;
   uint32_t *at = malloc((all->nsteps + 1) * sizeof *at);

@@ -17,7 +17,7 @@ tt_span tt_layer(tt_span span, uint32_t layer, uint32_t blocks) {
 }
 
 void tt_span_tidy(tt_span *span) {
-  if (span->repeat > 1 && span->count == span->ring && span->first == 0) { /* a single run */
+  if (span->repeat > 1 && span->count == span->ring && span->first == 0) { /* contiguous repeats */
     span->count = span->ring *= span->repeat;
     span->repeat = 1;
   }

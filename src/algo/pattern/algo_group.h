@@ -1,9 +1,9 @@
 /* algo_group.h - ranks as an abelian group, and the fold step on it.
  *
- * Idea       a rank is a row of digits, one per level, and every level is a circle. A single level is the cyclic group;
+ * Idea       A rank is a row of digits, one per level, and every level is a circle. A single level is the cyclic group;
  *            levels of two are Z_2^n. Levels are folded in their order: while a level is folded, the digits of earlier
  *            levels are fixed, and those of later levels still have all values.
- * Blocks     vector k of a rank at a level consists of the blocks whose digit at that level is the rank's digit minus k.
+ * Blocks     Vector k of a rank at a level consists of the blocks whose digit at that level is the rank's digit minus k.
  *            They form a single span for any levels.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_ALGO_GROUP_H
@@ -18,7 +18,7 @@ typedef struct tt_group {
   uint32_t base; /* first block of the part of the vector that is folded */
   bool inner;    /* levels are listed and folded innermost first */
   bool nested;   /* blocks are numbered by the digits in the order of folding */
-  uint32_t runs; /* if not 0, blocks are divided: member a of n starts at a*runs/n */
+  uint32_t runs; /* blocks that the first circle divides evenly; 0 if digits select blocks */
   int size[TT_LEVELS];       /* members of each circle */
   int apart[TT_LEVELS];      /* distance of neighbouring digits, in ranks */
   int digit[TT_LEVELS];      /* digits of this rank */
@@ -97,7 +97,8 @@ tt_fold_spec tt_fold_spec_of(const tt_ask *ask);
         .grows = true,                                                                    \
         .wrong = "seq must fall from P to 1, each number at least half of the one before" \
   }
-/* Returns NULL, or the reason why it is invalid for a level of this size: the i-th of `levels` levels, outermost first. */
+/* Returns NULL, or the reason why the sequence is invalid for a level of this size: the i-th of `levels` levels,
+ * outermost first. */
 const char *tt_fold_spec_refuse(const tt_fold_spec *how, int levels, int i, int size);
 /* Stores the numbers of live vectors of that level, N0 .. 1, in `live`, which must have space for as many numbers as the
  * level has members. Returns how many there are. */

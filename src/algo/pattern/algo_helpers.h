@@ -57,17 +57,19 @@ bool tt_share_sample(int ranks, int *i, tt_text *params);
 
 /* ---- the parts of ranks (helper_parts.c) ---- */
 
-/* The first rank of a node, or the number of ranks with data if the node is past the last; and the node of a rank. */
+/* tt_helpers_first_of returns the first rank of a node, or the number of ranks with data past the last node.
+ * tt_helpers_node_of returns the node of a rank. */
 int tt_helpers_first_of(const tt_helpers *h, int node);
 int tt_helpers_node_of(const tt_helpers *h, int rank);
 /* Replaces the list by the spans of a tree's part that the rank exchanges with its helper. */
 void tt_helpers_parts(const tt_helpers *h, int rank, int tree, tt_buf buf, tt_span_list *list);
 tt_span tt_helpers_whole(const tt_helpers *h, int tree, tt_buf buf);
-/* If blocks belong to ranks: describes the levels within a node, which are folded first. Returns their number. */
+/* For collectives whose blocks belong to ranks, describes the levels within a node, which are folded first. Returns their
+ * number. */
 int tt_helpers_in_node(const tt_helpers *h, const tt_ask *ask, tt_group *g);
 
-/* Append the i-th levels and parameters: as a sample for a total number of ranks, and as a plan for these levels of the
- * ranks with data. Return false past the last. */
+/* tt_helpers_sample appends the i-th sample for a total number of ranks, tt_helpers_plan the i-th plan for these levels
+ * of the ranks with data. Both return false past the last. */
 bool tt_helpers_sample(int ranks, int i, tt_text *params);
 bool tt_helpers_plan(int ranks, const char *levels, int i, tt_text *params);
 

@@ -1,14 +1,14 @@
 /* algo_pattern.h - building blocks that several families of algorithms share.
  *
- * Idea       pingpong: a whole vector accumulates received vectors while it is being sent. A vector that is being sent
- *            must stay unchanged until it is consumed, so each sum goes to another buffer: starting from src, n sums
- *            alternate between dst and tmp such that the last is in dst. That takes one vector of scratch, or two for
- *            some n if in place. halving: 2^n ranks halve a vector of 2^n blocks among them, and reassemble it. In step
- *            i, partners 2^i apart, which have the same part of the vector, take half of it each; the lower rank takes
- *            the lower half. Therefore the part of member m after i steps depends only on its lowest i bits. With a root
- *            the same steps form a tree: a member receives its part in step i if bit i is the highest bit in which it
- *            differs from the root. trees: a node has its parent and groups of children, nearest first. The members of a
- *            group are evenly spaced, so that one step can send to, or receive from, all of them.
+ * Idea       pingpong.c adds received vectors to a whole vector and sends that at the same time. A vector that is being
+ *            sent must stay unchanged until it is consumed, so each sum goes to another buffer: starting from src, n sums
+ *            alternate between dst and tmp such that the last is in dst. That takes one vector of scratch or, for some n,
+ *            two if in place. In recursive_halving.c, 2^n ranks halve a vector of 2^n blocks among them, and reassemble
+ *            it. In step i, partners 2^i apart, which have the same part of the vector, take half of it each; the lower
+ *            rank takes the lower half. Therefore the part of member m after i steps depends only on its lowest i bits.
+ *            With a root the same steps form a tree: a member receives its part in step i if bit i is the highest bit in
+ *            which it differs from the root. In tree_node.c, a node has a parent and groups of children, nearest first.
+ *            The members of a group are evenly spaced, so that one step can send to, or receive from, all of them.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_ALGO_PATTERN_H
 #define TT_ALGO_PATTERN_H

@@ -1,9 +1,9 @@
 /* algo_stages.h - a composition: each level of the machine uses a different algorithm.
  *
  * Idea       stages=A/B/C names one algorithm for each level of more than one rank, outermost first. The innermost level
- *            is first to run. If a stage can scatter its sums it does so, and the levels outside it continue with the
- *            part that this rank received; in the reverse phase the stage gathers. Any other stage sums its whole part on
- *            all its ranks and has no reverse phase. The outermost level is always of that kind.
+ *            runs first. If a stage can scatter its sums it does so, and the levels outside it continue with the part
+ *            that this rank received; in the reverse phase the stage gathers. Any other stage sums its whole part on all
+ *            its ranks and has no reverse phase. The outermost level is always of that kind.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_ALGO_STAGES_H
 #define TT_ALGO_STAGES_H
@@ -23,8 +23,8 @@ bool tt_stages_uniform(const tt_ask *ask, const tt_tree *tree, const tt_tree *ma
 int tt_stages_list(const tt_ask *ask, const tt_tree *tree, const tt_tree *machine,
                    tt_level_stage *list);
 
-/* Append the i-th composition for these sizes, outermost first: tt_stages_sample a sample, of which two or three levels
- * have TT_STAGE_SAMPLES, and tt_stages_plan a plan. Return false past the last. */
+/* tt_stages_sample appends the i-th sample for these sizes, outermost first; two or three levels have TT_STAGE_SAMPLES
+ * samples. tt_stages_plan appends the i-th plan. Both return false past the last. */
 enum { TT_STAGE_SAMPLES = 38 };
 bool tt_stages_sample(const int *sizes, int levels, int i, tt_text *params);
 bool tt_stages_plan(const int *sizes, int levels, int i, tt_text *params);

@@ -1,8 +1,9 @@
 /* algo_uneven.h - the blocks that two ranks exchange if levels are uneven.
  *
- * Idea       on every level a block has a digit, which is its column. Member a of n owns columns
- *            a*C/n to (a+1)*C/n. In an allreduce every level has one row. In a reduce-scatter or an all-gather block r
- *            belongs to rank r, so a row is a group of domains and its columns are the members of that group.
+ * Idea       On every level a block has a digit, which is its column. A level's row of C columns is divided among the n
+ *            members of a group: member a owns columns a*C/n to (a+1)*C/n. In an allreduce every level has one row. In a
+ *            reduce-scatter or an all-gather block r belongs to rank r, so a row is a group of domains and its columns
+ *            are the members of that group.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_ALGO_UNEVEN_H
 #define TT_ALGO_UNEVEN_H
@@ -14,8 +15,9 @@ typedef struct tt_share {
   int a, n, b, m;
 } tt_share;
 
-/* The blocks that two ranks exchange while a level is folded: any digit on the levels outside it; on the level itself the
- * columns of a run of members, which may wrap at the end of the circle; and a share of each row on the levels inside it. */
+/* The blocks that two ranks exchange while a level is folded. They have any digit on the levels outside it, a column of a
+ * run of members (which may wrap at the end of the circle) on the level itself, and a column of a share of each row
+ * inside it. */
 typedef struct tt_uneven_set {
   int level, first, members, of;
   tt_share inner[TT_TREE_LEVELS];

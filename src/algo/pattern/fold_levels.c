@@ -1,9 +1,9 @@
 /* fold_levels.c - a whole fold: every level of a group, followed by the reverse phase.
  *
- * Idea       the levels are folded one after the other, each with its own sequence of live vectors. The reverse phase
+ * Idea       The levels are folded one after the other, each with its own sequence of live vectors. The reverse phase
  *            runs the same steps in the opposite order, without additions. On a ring, sums travel in the same direction
  *            as the operands did, so that a rank which is ahead stays ahead.
- * Invariant  the first level folded starts from the input. After it, all vectors are partial sums.
+ * Invariant  The first level folded starts from the input. After it, all vectors are partial sums.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
 /* group.c - ranks as an abelian group, and one step of a fold on it.
  *
- * Idea       a group only defines the rank at a given distance on a circle, and the positions of blocks. Algorithms on a
+ * Idea       A group only defines the rank at a given distance on a circle, and the positions of blocks. Algorithms on a
  *            group need nothing else.
- * Invariant  a set of vectors is a single span. If the group is nested, the span is a run of blocks with at most one
+ * Invariant  A set of vectors is a single span. If the group is nested, the span is a run of blocks with at most one
  *            wrap; otherwise it is a run of digits, repeated for the inner levels.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
@@ -119,7 +119,7 @@ int tt_group_peer(const tt_group *g, int level, int by) {
   return tt_mod(g->rank + (int64_t)(digit - g->digit[level]) * g->apart[level], g->ranks);
 }
 
-/* The blocks of `count` members of a circle of n members, which divides g->runs blocks. */
+/* The blocks of `count` members of a circle of n members. Member a has blocks g->runs * a/n up to g->runs * (a+1)/n. */
 static tt_span vectors_of_members(const tt_group *g, tt_buf buf, int n, int first, int count) {
   const int64_t all = g->runs, end = first + count;
   const int64_t lo = all * first / n, hi = end > n ? all + all * (end - n) / n : all * end / n;

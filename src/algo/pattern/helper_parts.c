@@ -3,7 +3,7 @@
  * Idea       The ranks of a node divide the vector. If its blocks belong to ranks and all nodes have the same size, a
  *            rank has the blocks of all ranks with its index in their nodes. If nodes differ in size, it has a run of
  *            blocks, about as long as those of the others in its node: of D blocks, member a of n has D*a/n .. D*(a+1)/n.
- * Invariant  the ranks of a node together have every block exactly once. Ranks with the same index in nodes of the same
+ * Invariant  The ranks of a node together have every block exactly once. Ranks with the same index in nodes of the same
  *            size have the same blocks.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>

@@ -1,13 +1,13 @@
 /* helper_share.c - helpers reduce a share of the vector while the ranks with data reduce the remainder among themselves.
  *
- * Idea       the links of the helpers and the links between the ranks transfer data simultaneously. The share is sent to
+ * Idea       The links of the helpers and the links between the ranks transfer data simultaneously. The share is sent to
  *            the helpers as in aggregate(data=D): each rank sends each helper its part once, and receives the sum. At the
  *            same time, the remainder is folded as in fold.
- * Cost       with a share f, a rank sends and receives f + 2 (1-f) (D-1)/D vectors, and all helpers together D f. If the
+ * Cost       With a share f, a rank sends and receives f + 2 (1-f) (D-1)/D vectors, and all helpers together D f. If the
  *            links of all helpers together have k times the bandwidth of a rank's link, both finish at the same time for
  *            f = R / (D/k + R - 1), R = 2 (D-1)/D. For D = 7 and k = 1, this takes 10 % less time than the fold alone.
- * Scratch    up to one vector on each helper.
- * Invariant  the blocks of the fold are first, M - N for each rank, followed by the N D blocks of the helpers. A helper
+ * Scratch    Up to one vector on each helper.
+ * Invariant  The blocks of the fold are first, M - N for each rank, followed by the N D blocks of the helpers. A helper
  *            adds in the order of the ranks. The ranks with data have the lowest numbers.
  * Parameters data=D as in aggregate.c; share=N/M; ring, halving or seq= as in fold.c.
  * Source     Jiang et al., A Unified Architecture for Accelerating Distributed DNN Training (BytePS), 2020, in which

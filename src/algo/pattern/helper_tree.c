@@ -1,17 +1,17 @@
 /* helper_tree.c - helpers at the levels of the machine: one per node or per rack, and a tree of helpers above them.
  *
- * Idea       the ranks of a node first reduce-scatter, as in BlueConnect. Each rank then has a part of the node's sum,
+ * Idea       The ranks of a node first reduce-scatter, as in BlueConnect. Each rank then has a part of the node's sum,
  *            and sends it to the helper of its node or rack. A helper adds the sums of the nodes below it, then sends its
  *            sum up to the helper of the group at the next level; the top helper has the result. On the way down a rank
  *            receives the part of the sum that it sent, and an all-gather in the node follows. With several trees every
  *            group has one helper for each tree, which reduces a part of the vector.
- * Cost       the link of a node, and the link from a helper up, carry one vector in each direction, however many ranks a
+ * Cost       The link of a node, and the link from a helper up, carry one vector in each direction, however many ranks a
  *            node has. The link from a helper down carries one per group below. The total is 2 ceil(log2 N) steps in a
  *            node of N ranks, and 2 for each row of helpers. A reduce-scatter and an all-gather exchange whole blocks
  *            (helper_parts.c). A root exchanges whole trees' parts; with `spread`, each rank of its node exchanges a
  *            part.
- * Scratch    up to one vector on each helper, and in a reduce-scatter on each rank.
- * Invariant  helpers are numbered after the ranks with data, row by row, lowest first; within a row group by group, and
+ * Scratch    Up to one vector on each helper, and in a reduce-scatter on each rank.
+ * Invariant  Helpers are numbered after the ranks with data, row by row, lowest first; within a row group by group, and
  *            within a group tree by tree. The groups below a helper are added in their order. The ranks of a node that
  *            have data of a tree's part together receive all of its sum.
  * Parameters the levels of the ranks with data, such as "rack:2 node:3 core:4". Everything within the level called node
@@ -167,7 +167,7 @@ static bool group_gets(const tt_helpers *h, const tt_ask *ask, int row, int grou
 
 /* ---- ranks with data ---- */
 
-/* Used only by a root, which exchanges whole parts with its helpers. */
+/* Exchanges whole parts of all trees with the helpers. Used only by a root. */
 static void trade_whole(tt_builder *b, const tt_ask *ask, const tt_helpers *h, bool sends) {
   const int group = group_of_rank(h, 0, ask->rank);
   for (int t = 0; t < h->rows.trees; t++) {
@@ -268,7 +268,7 @@ typedef struct helper {
   tt_span sum;
 } helper;
 
-/* Adds the data that ranks send. The first data is only received. */
+/* Receives a part from ranks and adds it to the sum. The first part is only stored. */
 static void add_in(const helper *x, tt_peers from, tt_span part, bool first, bool last) {
   if (first) {
     tt_recv(x->b, from.first, part);
@@ -342,7 +342,7 @@ static void trade_owned(const helper *x, bool sends) {
   }
 }
 
-/* With a root: exchanges its vector with the one group below that contains the root, with the root itself, or with the
+/* With a root, exchanges its vector with the one group below that contains the root, with the root itself, or with the
  * ranks of its node. */
 static void trade_towards_root(const helper *x, bool sends) {
   const tt_helpers *h = x->h;
@@ -393,7 +393,7 @@ static void help_all(const helper *x, int up) {
     serve_below(x);
 }
 
-/* A reduce-scatter moves the blocks of the ranks below down; an all-gather moves them up. */
+/* In a reduce-scatter, the blocks of the ranks below move down; in an all-gather, they move up. */
 static void help_owners(const helper *x, int up) {
   const bool scatters = x->ask->coll == TUTTI_REDUCE_SCATTER;
   const tt_owned mine = blocks_of_group(x->h, x->at.row, x->at.group, x->at.tree);

@@ -1,9 +1,9 @@
-/* leaders.c - a tree on every level: of the leaders of racks, of the nodes of a rack, and of the ranks of a node.
+/* leaders.c - a tree on every level of the machine, formed by the leaders of its domains.
  *
- * Idea       the leader of a domain is the root if the domain contains it, otherwise the domain's first rank. The leaders
+ * Idea       The leader of a domain is the root if the domain contains it, otherwise the domain's first rank. The leaders
  *            of a group's members form a tree, with the leader of the group at the top. A vector therefore enters each
  *            domain only once, whatever the domains' sizes.
- * Invariant  without a root, the ranks of a subtree are consecutive. Groups of children are ordered, nearest first: those
+ * Invariant  Without a root, the ranks of a subtree are consecutive. Groups of children are ordered, nearest first: those
  *            inside the rank's own domain precede those of the outer levels.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "algo_pattern.h"

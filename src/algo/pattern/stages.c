@@ -1,12 +1,12 @@
 /* stages.c - composes the schedules of the levels.
  *
- * Idea       a stage is a complete schedule of its algorithm, built for the ranks of its level alone. It is copied step
+ * Idea       A stage is a complete schedule of its algorithm, built for the ranks of its level alone. It is copied step
  *            by step: its ranks are mapped to those of the level's group, and its blocks to runs of blocks of the part
  *            that the stage processes.
- * Cost       the sum of the stages, each for its part.
- * Scratch    that of the stage that needs most; a part needs as much as the whole vector would.
- * Invariant  if a stage divides its part into n blocks, block k is the k-th n-th of the part, in tmp as well: layers of
- *            tmp have the shape of the whole vector. A step whose blocks have other positions is refused.
+ * Cost       The sum of the stages' costs, each for its part of the vector.
+ * Scratch    The maximum over the stages. A part needs as much as the whole vector would.
+ * Invariant  If a stage divides its part into n blocks, block k is the k-th of n equal pieces of the part, in tmp as
+ *            well: layers of tmp have the shape of the whole vector. A step whose blocks have other positions is refused.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "algo_stages.h"
 
@@ -75,7 +75,7 @@ static int list_levels(const tt_ask *ask, const tt_tree *tree, composition *c) {
   return c->n;
 }
 
-/* Two-shot has no all-gather; one-shot does its reverse phase. */
+/* Two-shot has no all-gather, so one-shot is used for its reverse phase. */
 tutti_status tt_stage_way_back(const tt_plan_spec *plan, const tt_plan_spec **back) {
   *back = plan;
   return tt_algo_does(plan, TUTTI_ALLGATHER) ? TUTTI_OK : tt_plan_spec_named("one-shot", back);
@@ -94,7 +94,7 @@ static const char *name_stages(const tt_ask *ask, composition *c) {
   return NULL;
 }
 
-/* Computes how many blocks the vector needs so that each block of a stage is a run of them. */
+/* Computes the number of blocks of the vector such that each block of a stage is a run of them. */
 static const char *cut(composition *c) {
   int64_t all = 1;
   for (int i = 0; i < c->n && all <= MOST_BLOCKS; i++)

@@ -1,6 +1,6 @@
 /* uneven.c - a fold level by level for groups that differ in size, such as nodes of 4 and of 3 ranks.
  *
- * Idea       a level is a row of C columns that the members of a group divide fairly: member a of n owns columns a*C/n to
+ * Idea       A level is a row of C columns that the members of a group divide fairly: member a of n owns columns a*C/n to
  *            (a+1)*C/n. A block is one column of every level. A group folds its level as a circle of n members, whose
  *            vectors are those runs of columns. At each inner level, which has been folded before, a rank has a run of
  *            columns; its partners in the next group are all ranks whose runs overlap with its own. The ranks of a small
@@ -10,15 +10,15 @@
  *            members, so the blocks of each domain are contiguous. A composition may fold only the inner levels. The
  *            outer levels then have one column, and trees that sum over the groups divide the columns of the innermost
  *            level like the members of one more group (helper_tree.c).
- * Cost       bytes between groups: the minimum. In an allreduce a rank owns at most a quarter more than its share if C is
- *            the least common multiple of the sizes or, if that is less, four times the largest size; otherwise about as
- *            much if there are many equal groups. A step is one message to each partner with overlapping columns: one if
- *            groups have equal sizes, rarely more than ceil(largest / smallest) + 1, and more if the groups inside uneven
- *            levels are uneven as well. With blocks of ranks it is that many for each run of equal groups, or for each
- *            quarter of a run. A rank finds its partners from these runs (topo_tree.h), so time and memory do not depend
- *            on P.
- * Scratch    none; partial sums in a reduce-scatter, and on ranks without a result (in a reduce).
- * Invariant  the ranks of a group own every block of the vector exactly once.
+ * Cost       The number of bytes between groups is the minimum. In an allreduce a rank owns at most a quarter more than
+ *            its share if C is the least common multiple of the sizes or, if that is less, four times the largest size;
+ *            otherwise about as much if there are many equal groups. A step is one message to each partner with
+ *            overlapping columns: one if groups have equal sizes, rarely more than ceil(largest / smallest) + 1, and more
+ *            if the groups inside uneven levels are uneven as well. With blocks of ranks it is that many for each run of
+ *            equal groups, or for each quarter of a run. A rank finds its partners from these runs (topo_tree.h), so time
+ *            and memory do not depend on P.
+ * Scratch    None; partial sums in a reduce-scatter, and on ranks without a result (in a reduce).
+ * Invariant  The ranks of a group own every block of the vector exactly once.
  * Source     ours; even levels are Cho et al., BlueConnect, SysML 2019.
  * See        tutti plan draw 'blueconnect(node:(4,3))' -n 7
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -87,7 +87,7 @@ typedef enum deed { SEND, RECEIVE, ADD } deed;
 /* A transfer between a rank and each of its partners. */
 typedef struct deal {
   deed what;
-  tt_buf buf, to; /* buffer to send from, or of its operand; buffer for received data */
+  tt_buf buf, to; /* source of a send, or own operand; destination of a receive */
   bool completes;
   tt_side side;
   tt_uneven_set s;

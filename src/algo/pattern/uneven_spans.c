@@ -1,11 +1,11 @@
 /* uneven_spans.c - lists the blocks that two ranks of uneven levels exchange, as spans.
  *
- * Idea       columns of an allreduce: the innermost level has the widest columns. A set is a run of columns of its own
- *            level, repeated for a run of columns of the next inner level, with one span for each combination of columns
- *            of the levels inside that. Blocks of ranks: a set is a pattern of domains on its own level, which is the
- *            same in all groups of one size, and each inner level restricts the pattern to its columns. Consecutive
- *            groups of equal size form runs (topo_tree.h), and a run has one span for any number of groups.
- * Cost       time and memory are proportional to the number of runs, not of groups or ranks.
+ * Idea       In an allreduce, the innermost level has the widest columns. A set is a run of columns of its level,
+ *            repeated for a run of columns of the next inner level, with one span for each combination of columns of the
+ *            levels inside that. If blocks belong to ranks, a set is a pattern of domains on its level, which is the same
+ *            in all groups of one size, and each inner level restricts the pattern to its columns. Consecutive groups of
+ *            equal size form runs (topo_tree.h), and a run has one span for any number of groups.
+ * Cost       Time and memory are proportional to the number of runs, not of groups or ranks.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 
