@@ -49,7 +49,7 @@ static int switches(int data, int arity) {
   return all;
 }
 
-/* The smallest arity whose trees use all helpers, or 0 if no arity does. */
+/* Returns the smallest arity whose trees use all helpers, or 0 if no arity does. */
 static int least_arity(const shape *s, int helpers) {
   for (int arity = 2; arity <= s->data || arity == 2; arity++) {
     const int each = switches(s->data, arity);
@@ -105,7 +105,8 @@ static const char *refuse_levels(const tt_ask *ask) {
   return wrong ? wrong : refuse_root(ask, h.data);
 }
 
-/* With share=, a row of helpers reduces that share of the vector, and the other ranks fold the remainder. */
+/* Checks the parameters of a share. A row of helpers reduces that share of the vector, and the other ranks fold the
+ * remainder. */
 static const char *refuse_share(const tt_ask *ask) {
   static const char *const folds[] = {"ring", "halving", "seq"}, *const trees[] = {
                                                                      "per",   "arity",   "tree",
@@ -140,7 +141,7 @@ static const char *aggregate_refuse(const tt_ask *ask) {
   return text;
 }
 
-/* The number of ranks that own a block. */
+/* Returns the number of ranks that own a block. */
 static uint32_t data_of(const tt_ask *ask) {
   shape s;
   tt_helpers h;
@@ -194,7 +195,7 @@ static int rank_in_tree(const shape *s, int tree, int member) {
   return s->data + (s->striped ? (place + tree) % s->each : tree * s->each + place);
 }
 
-/* The member number of a rank, or -1 if it is not in this tree. */
+/* Returns the member number of a rank, or -1 if it is not in this tree. */
 static int member_of(const shape *s, int tree, int rank) {
   const int at = rank - s->data - (s->striped ? tree : tree * s->each);
   if (rank < s->data) return rank;
@@ -210,13 +211,13 @@ static bool holds_root(const shape *s, const tt_ask *ask, int member) {
 
 /* ---- the blocks that a member exchanges with the one above ---- */
 
-/* A tree's part of the vector: one block or, if ranks own blocks, the blocks of some ranks. */
+/* Returns a tree's part of the vector: one block or, if ranks own blocks, the blocks of some ranks. */
 static tt_owned part_of_tree(const shape *s, const tt_ask *ask, int tree) {
   if (!tt_coll_owned(ask->coll)) return (tt_owned){tree, tree + 1};
   return tt_owned_of_tree(s->data, s->trees, tree);
 }
 
-/* The ranks with data below a member; their numbers are consecutive. */
+/* Returns the ranks with data below a member; their numbers are consecutive. */
 static tt_owned ranks_below(const shape *s, int member) {
   int first = member, last = member;
   while (first >= s->data) first = spot_of(s, first).below;
@@ -247,7 +248,7 @@ static bool same_blocks(tt_owned a, tt_owned b) {
   return a.lo == b.lo && a.hi == b.hi;
 }
 
-/* The longest run of consecutive ranks, starting with member i below x, that exchange the same blocks. */
+/* Returns the longest run of consecutive ranks, starting with member i below x, that exchange the same blocks. */
 static tt_peers run_of(const shape *s, const tt_ask *ask, int tree, const spot *x, int i,
                        pass_fn *pass, tt_owned *what) {
   tt_peers run = {rank_in_tree(s, tree, x->below + i), 1, 1};
@@ -346,7 +347,7 @@ static void aggregate_build(tt_builder *b, const tt_ask *ask) {
   }
 }
 
-/* Some shares, then all shapes with this number of ranks, then some levels. */
+/* Proposes some shares, then all shapes with this number of ranks, then some levels. */
 static bool aggregate_samples(int ranks, int i, tt_text *params) {
   if (tt_share_sample(ranks, &i, params)) return true;
   for (int striped = 0; striped < 2; striped++)

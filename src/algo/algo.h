@@ -113,7 +113,8 @@ static inline int tt_floor_log2(int n) {
   return tt_ceil_log2((uint64_t)n + 1) - 1;
 }
 
-/* The TT_STAGE_ flag of level l. `levels` counts the levels that have more than one rank; level 0 is the outermost. */
+/* Returns the TT_STAGE_ flag of level l. `levels` counts the levels that have more than one rank; level 0 is the
+ * outermost. */
 static inline unsigned tt_stage_place(int l, int levels) {
   return l == 0 ? TT_STAGE_OUTER : l + 1 < levels ? TT_STAGE_MIDDLE : TT_STAGE_INNER;
 }
@@ -186,23 +187,23 @@ bool tt_algo_does(const tt_plan_spec *plan, tutti_coll coll);
 
 /* ---- the table (registry.c), for plan_spec.c ---- */
 
-/* The full text of a common name, such as fold(ring) for ring. Other names are returned unchanged. */
+/* Expands a common name: returns fold(ring) for ring. Other names are returned unchanged. */
 const char *tt_algo_full_name(const char *name);
-/* The family with that name, or NULL. */
+/* Returns the family with that name, or NULL. */
 const tt_algo *tt_algo_find(const char *name, size_t length);
 /* Returns an error that reports an unknown algorithm and suggests a similar name. */
 tutti_status tt_algo_unknown(const char *name);
 
 /* ---- the parameters of ask->plan ---- */
 
-/* The parameter with that key, or NULL. */
+/* Returns the parameter with that key, or NULL. */
 const tt_arg *tt_param_of(const tt_ask *ask, const char *key);
 bool tt_param_given(const tt_ask *ask, const char *key);
 /* Returns how many of these parameters are set in the plan. */
 int tt_param_count(const tt_ask *ask, const char *const *keys, int n);
-/* The value of a number parameter, or `otherwise` if the plan does not set it. */
+/* Returns the value of a number parameter, or `otherwise` if the plan does not set it. */
 int tt_param_number(const tt_ask *ask, const char *key, int otherwise);
-/* The levels in the plan, or NULL. */
+/* Returns the levels in the plan, or NULL. */
 const tt_tree *tt_param_levels(const tt_ask *ask);
 /* Returns NULL, or the reason why the levels do not match the number of ranks. */
 const char *tt_param_levels_refuse(const tt_ask *ask);

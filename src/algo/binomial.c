@@ -19,7 +19,7 @@ typedef struct member {
   tt_buf buf; /* buffer with the blocks of its subtree */
 } member;
 
-/* The blocks of members p .. p + count - 1. */
+/* Returns the blocks of members p .. p + count - 1. */
 static tt_span subtree_blocks(const member *m, int p, int count) {
   const int P = m->ask->ranks;
   return tt_range(m->buf, (uint32_t)((m->ask->root + p) % P), (uint32_t)count, (uint32_t)P);
@@ -43,7 +43,7 @@ static void pass(const member *m, const tt_peers *group, bool get) {
   if (rest) (get ? tt_recv : tt_send)(m->b, peer, subtree_blocks(m, last, rest));
 }
 
-/* The number of members in the subtree of p. */
+/* Returns the number of members in the subtree of p. */
 static int subtree_size(const tt_ask *ask, int p, int radix) {
   int64_t unit = 1;
   while (unit < ask->ranks && p / unit % radix == 0) unit *= radix;

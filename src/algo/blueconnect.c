@@ -109,7 +109,7 @@ static bool blueconnect_samples(int ranks, int i, tt_text *params) {
   return false;
 }
 
-/* Every combination of halving and ring over the levels, then compositions. */
+/* Proposes every combination of halving and ring over the levels, then compositions. */
 static bool blueconnect_plans(int ranks, const char *levels, int i, tt_text *params) {
   tt_tree tree;
   int circles = 0, sizes[TT_LEVELS];

@@ -35,7 +35,7 @@ static stage stage_of(const tt_ask *ask, int h, int radix) {
   return s;
 }
 
-/* `count` blocks, starting `from` blocks after that of this rank. */
+/* Returns the span of `count` blocks that starts `from` blocks after that of this rank. */
 static tt_span blocks_after_rank(const stage *s, tt_buf buf, int from, int count) {
   return tt_range(buf, (uint32_t)tt_mod((int64_t)s->rank + from, s->P), (uint32_t)count,
                   (uint32_t)s->P);

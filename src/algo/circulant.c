@@ -45,7 +45,7 @@ typedef struct circulant_message {
 
 /* ---- the schedule of q rounds ---- */
 
-/* The number of the last skip in the sum for rank r, which must not be 0. */
+/* Returns the number of the last skip in the sum for rank r, which must not be 0. */
 static int base_of(const circulant *c, int r) {
   int k = c->q;
   do {
@@ -81,7 +81,7 @@ static void find_blocks(search *s, int from, int below) {
   }
 }
 
-/* The blocks that rank r receives in q rounds, if the root sends block t in round t. A negative number is a
+/* Computes the blocks that rank r receives in q rounds, if the root sends block t in round t. A negative number is a
  * block of the previous q rounds. The root's base is q, so all of its blocks would be negative. */
 static void blocks_received(const circulant *c, int r, int block[SKIPS]) {
   const int q = c->q, base = r ? base_of(c, r) : q;
@@ -114,7 +114,7 @@ static int circulant_rounds(const circulant *c) {
   return c->n - 1 + c->q;
 }
 
-/* The block in round t. Rounds are numbered such that the last round is also the last of a group of q. A block
+/* Returns the block in round t. Rounds are numbered such that the last round is also the last of a group of q. A block
  * number of n or above then means block n - 1. */
 static int block_in(const circulant *c, const int blocks[SKIPS], int t) {
   const int q = c->q, from = tt_mod(1 - c->n, q), round = from + t;
@@ -126,14 +126,14 @@ static int skip_in(const circulant *c, int t) {
   return c->skip[(tt_mod(1 - c->n, c->q) + t) % c->q];
 }
 
-/* The message that the rank sends to the rank above in round t. */
+/* Returns the message that the rank sends to the rank above in round t. */
 static circulant_message circulant_up(const circulant *c, int t) {
   const int peer = tt_mod((int64_t)c->me + skip_in(c, t), c->P);
   return (circulant_message){tt_mod((int64_t)peer + c->root, c->P),
                              peer > 0 ? block_in(c, c->above, t) : -1};
 }
 
-/* The message that it receives from the rank below in round t. */
+/* Returns the message that it receives from the rank below in round t. */
 static circulant_message circulant_in(const circulant *c, int t) {
   const int peer = tt_mod((int64_t)c->me - skip_in(c, t), c->P);
   return (circulant_message){tt_mod((int64_t)peer + c->root, c->P),
@@ -189,7 +189,7 @@ static bool circulant_samples(int ranks, int i, tt_text *params) {
   return true;
 }
 
-/* n = 2, 8, 16, 32 and so on; the entry covers 4. The simulation handles every message of all ranks, so their
+/* Proposes n = 2, 8, 16, 32 and so on; the entry covers 4. The simulation handles every message of all ranks, so their
  * number is limited. */
 static bool circulant_plans(int ranks, const char *levels, int i, tt_text *params) {
   const int n = i ? 4 << i : 2;

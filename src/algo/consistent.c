@@ -6,8 +6,9 @@
  *            one bit. If the partner of member v + H would be N or above, it uses member (v with that bit flipped)
  *            instead, which has the same sum. The reverse phase of the fold follows. Each rank acts as every member, for
  *            a different block each. With rank-order, nothing is folded, the vector is a single block, and ranks are
- *            members. Bits are processed from the lowest up, so that sums are of neighbours. Of the V = 2^ceil(log2 P)
- *            members, those from P up are simulated by the rank V/2 below, and the last exchange is local.
+ *            members. Bits are processed from the lowest up, so that sums are of neighbours. The number of members is
+ *            rounded up to V, a power of two. Members from P up are simulated by the rank V/2 below, and the last
+ *            exchange is local.
  * Cost       i + ceil(log2 P) steps, i = 0 .. ceil(log2 P); one less if the last fold leaves two of three vectors (i=4 on
  *            23 ranks), because the exchange that follows overlaps it. A rank sends 2(P-N) blocks in the fold, and 2(N-H)
  *            and N log2 H blocks after it, in at most 4 messages per step. With rank-order, a step has at most 2
@@ -91,7 +92,7 @@ static void exchange_passes(cube *c, const pass *p, int n, region here, region t
   }
 }
 
-/* Members v and v + H add as a pair. Members without a partner are only copied. */
+/* Adds the sums of members v and v + H as a pair. Members without a partner are only copied. */
 static void pair_up(cube *c) {
   const int H = c->H, pairs = c->N - H;
   const tt_group *g = &c->f.g;
@@ -120,7 +121,7 @@ static void go_through_the_cube(cube *c) {
   }
 }
 
-/* The last fold, if pair_up does not follow. Stores the vectors in tmp, where go_through_the_cube expects them. */
+/* Runs the last fold if pair_up does not follow, and stores the vectors in tmp, where go_through_the_cube expects them. */
 static void fold_into_the_cube(cube *c, int n) {
   const int m = c->N, kept = 2 * m - n;
   tt_fold_down(&c->f, 0, n, m, members(c, LEFT, kept, n - m, 1));
@@ -168,8 +169,8 @@ static tt_span alternate_block(tt_span here, uint32_t block) {
   return tt_block(TT_TMP, block + (here.buf == TT_TMP && tt_span_block(&here, 0) == block));
 }
 
-/* Members of this rank exchange sums with the partners that differ in one bit. at[i] is the position of member
- * i's sum. */
+/* Exchanges the sums of this rank's members with the partners that differ in one bit. at[i] is the position of member i's
+ * sum. */
 static void exchange_with_partners(const line *x, const int *member, int n, int bit, tt_span *at) {
   for (int i = 0; i < n; i++)
     if (lives(x, member[i], bit)) tt_send(x->b, host(x, member[i] ^ bit), at[i]);
@@ -215,7 +216,7 @@ static bool consistent_plans(int ranks, const char *levels, int i, tt_text *para
   return i < tt_ceil_log2((uint64_t)ranks);
 }
 
-/* In rank order, only some ranks lack partners. */
+/* In rank order, returns false unless P is a power of two, because otherwise only some ranks lack partners. */
 static bool consistent_uniform(const tt_ask *ask, const tt_tree *tree) {
   return !tree && (!keeps_whole_vector(ask) || power_of_two(ask->ranks));
 }

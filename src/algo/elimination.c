@@ -37,12 +37,12 @@ typedef struct meeting {
   int rank[3];
 } meeting;
 
-/* The first of the groups that form group g when `count` groups join. */
+/* Returns the first of the groups that form group g when `count` groups join. */
 static int joined_from(int g, int count) {
   return 2 * g + (count % 2 && g > 0);
 }
 
-/* The rank that is holder k of group g. With whole vectors, these are the ranks of its first subgroups. */
+/* Returns the rank that is holder k of group g. With whole vectors, holders are ranks of the group's first subgroups. */
 static int holder(int ranks, int step, int g, int k) {
   for (; step > 0; step--, k >>= 1) g = joined_from(g, ranks >> (step - 1)) + (k & 1);
   return g;

@@ -20,7 +20,7 @@
 
 #define WRONG "n is 2^k or 3 * 2^k, and at least 2"
 
-/* The largest power of two that divides n. */
+/* Returns the largest power of two that divides n. */
 static int twos_of(int n) {
   return n & -n;
 }
@@ -31,7 +31,7 @@ static const char *lanes_refuse(const tt_ask *ask) {
   return n > ask->ranks ? "there are more lanes than ranks" : NULL;
 }
 
-/* n = 3, 4, 6, 8, 12 and so on; the entry covers 2 lanes. */
+/* Proposes n = 3, 4, 6, 8, 12 and so on; the entry covers 2 lanes. */
 static bool lanes_samples(int ranks, int i, tt_text *params) {
   const int n = i % 2 ? 4 << i / 2 : 3 << i / 2;
   tt_text_add(params, "n=%d", n);
@@ -68,7 +68,8 @@ static int member_at(const lane *l, int by) {
   return tt_mod(l->member + by, l->size) * l->lanes + l->me;
 }
 
-/* Vectors lo..hi-1 of this rank. Vector k is block (member - k) mod size. Block q does not exist and is left out. */
+/* Returns the span of vectors lo..hi-1 of this rank. Vector k is block (member - k) mod size. Block q does not exist and
+ * is left out. */
 static tt_span lane_vectors(const lane *l, tt_buf buf, int lo, int hi) {
   int first = tt_mod(l->member - hi + 1, l->size), count = hi - lo;
   if (l->size > l->q && first <= l->q && l->q < first + count) count--;
@@ -87,8 +88,8 @@ static tt_buf gather(lane *l, int lo, int hi) {
   return TT_DST;
 }
 
-/* One step of the fold, which keeps m of n live vectors. Vectors m..n-1 are sent n-m members down and added there; `to`
- * is the buffer for the sums. */
+/* Runs one step of the fold, which keeps m of n live vectors. Vectors m..n-1 are sent n-m members down and added there;
+ * `to` is the buffer for the sums. */
 static void down(lane *l, int n, int m, tt_buf to) {
   const int d = n - m;
   const tt_span away = lane_vectors(l, gather(l, m, n), m, n);

@@ -37,12 +37,12 @@ typedef struct pat {
   bool unrolled; /* blocks are in tmp and do not wrap at P */
 } pat;
 
-/* ceil(n / d), also for d > n. */
+/* Returns ceil(n / d), also for d > n. */
 static int parts(int n, int d) {
   return n / d + (n % d > 0);
 }
 
-/* The smallest distance for which no message has more than `most` blocks. */
+/* Returns the smallest distance for which messages have at most `most` blocks. */
 static int distance_of(int ranks, int most) {
   int U = 1;
   while (parts(ranks, U) / 2 > most || (U > 1 && parts(ranks - 1, U) > most)) U *= 2;
@@ -53,7 +53,7 @@ static int rank_at_distance(const pat *x, int apart) {
   return tt_mod((int64_t)x->ask->rank + apart, x->ask->ranks);
 }
 
-/* `count` blocks, `stride` apart, starting `from` blocks after that of this rank. */
+/* Returns the span of `count` blocks, `stride` apart, that starts `from` blocks after that of this rank. */
 static tt_span spaced(const pat *x, tt_buf buf, int from, int stride, int count) {
   const uint32_t at = (uint32_t)(x->ask->rank + from), P = (uint32_t)x->ask->ranks;
   const uint32_t n = (uint32_t)count, apart = (uint32_t)stride;
@@ -82,7 +82,7 @@ static void gather_over_edge(const pat *x, edge e) {
   tt_recv(x->b, rank_at_distance(x, e.hop), spaced(x, buf, e.first, e.stride, count));
 }
 
-/* A block to which nothing has been added yet is in src, unless the vector was copied. */
+/* Reduces over an edge. A block to which nothing has been added yet is in src, unless the vector was copied. */
 static void reduce_over_edge(const pat *x, edge e, bool last) {
   const int P = x->ask->ranks, count = parts(P - e.first, e.stride);
   const bool ends = x->ask->coll == TUTTI_REDUCE_SCATTER;

@@ -104,7 +104,7 @@ static bool has_key(const tt_param *of) {
   return of->kind != TT_PARAM_WORD && of->kind != TT_PARAM_LEVELS;
 }
 
-/* The family's parameter that this text sets, or NULL. *value points to the start of its value. */
+/* Returns the family's parameter that this text sets, or NULL. *value points to the start of its value. */
 static const tt_param *find_param(const tt_algo *family, const char *at, const char *end,
                                   const char **value) {
   const char *equals = memchr(at, '=', (size_t)(end - at));
@@ -118,7 +118,7 @@ static const tt_param *find_param(const tt_algo *family, const char *at, const c
   return NULL;
 }
 
-/* formats "none of: ring halving seq= LEVEL:N" */
+/* Formats an error such as "none of: ring halving seq= LEVEL:N". */
 static tutti_status refuse_param(const tt_plan_spec *spec, const char *at, const char *end) {
   tt_text known = {0};
   for (const tt_param *of = spec->family->params; of < spec->family->params + TT_PARAMS && of->key;

@@ -68,11 +68,11 @@ tutti_status tt_plan_spec_with_levels(const tt_plan_spec *spec, const char *leve
 
 /* Returns true if the value is this label. */
 bool tt_arg_is(const tt_arg *x, const char *label);
-/* The parameter with that key, or NULL. */
+/* Returns the parameter with that key, or NULL. */
 const tt_arg *tt_plan_spec_arg(const tt_plan_spec *spec, const char *key);
-/* The parameter with the levels, or NULL. */
+/* Returns the parameter with the levels, or NULL. */
 const tt_arg *tt_plan_spec_levels(const tt_plan_spec *spec);
-/* The parameter with the stages, which are the algorithms for each level, or NULL. */
+/* Returns the parameter with the stages, which are the algorithms for each level, or NULL. */
 const tt_arg *tt_plan_spec_stages(const tt_plan_spec *spec);
 
 bool tt_plan_spec_equal(const tt_plan_spec *a, const tt_plan_spec *b);

@@ -29,14 +29,14 @@ bool tt_uniform_without_levels(const tt_ask *ask, const tt_tree *tree) {
   return !tree;
 }
 
-/* True only if no rank has to be folded into another. */
+/* Returns true only if no rank has to be folded into another. */
 bool tt_uniform_power_of_two(const tt_ask *ask, const tt_tree *tree) {
   return !tree && (ask->ranks & (ask->ranks - 1)) == 0;
 }
 
 /* ---- the list, and what families propose ---- */
 
-/* The i-th entry of all families, or NULL past the end. */
+/* Returns the i-th entry of all families, or NULL past the end. */
 static const tt_entry *entry_at(int i) {
   for (int f = 0; f < FAMILIES && i >= 0; f++)
     for (int k = 0; k < TT_ENTRIES && families[f]->entries[k].name; k++)
@@ -55,7 +55,7 @@ const char *tutti_algo_source(int i) {
   return entry ? entry->source : NULL;
 }
 
-/* The i-th family that proposes samples, or NULL past the end. */
+/* Returns the i-th family that proposes samples, or NULL past the end. */
 static const tt_algo *sampled(int i) {
   for (int f = 0; f < FAMILIES && i >= 0; f++)
     if ((families[f]->samples || families[f]->sample[0].params) && i-- == 0) return families[f];

@@ -33,7 +33,7 @@ static const story stories[] = {
 };
 enum { STORIES = sizeof stories / sizeof *stories };
 
-/* The i-th schedule for this number of ranks, or NULL. */
+/* Returns the i-th schedule for this number of ranks, or NULL. */
 static const story *story_at(int ranks, int i) {
   for (int k = 0; k < STORIES; k++)
     if (stories[k].ranks == ranks && i-- == 0) return &stories[k];
@@ -201,7 +201,7 @@ static bool stand_together(const holder *h, const message *m, int P, tt_span *sp
   return find_span(first.buf, at, m->n, P, span);
 }
 
-/* The span of the message's items. If they are not adjacent, computes or copies them to adjacent blocks of tmp. */
+/* Returns the span of the message's items. If they are not adjacent, computes or copies them to adjacent blocks of tmp. */
 static tt_span gather_items(telling *t, int rank, const message *m) {
   holder *h = &t->of[rank];
   tt_span span;
@@ -219,7 +219,7 @@ static tt_span gather_items(telling *t, int rank, const message *m) {
   return span;
 }
 
-/* The span for the items of a received message: in dst if all items are results, otherwise in tmp. */
+/* Returns the span for the items of a received message: in dst if all items are results, otherwise in tmp. */
 static tt_span spread_items(telling *t, int rank, const message *m) {
   holder *h = &t->of[rank];
   uint32_t at[MOST_ITEMS];

@@ -24,14 +24,14 @@ static uint32_t swing_blocks(const tt_ask *ask) {
   return tt_param_given(ask, "short") ? 1 : (uint32_t)ask->ranks;
 }
 
-/* The partner of a rank in step s. */
+/* Returns the partner of a rank in step s. */
 static int partner_of(int rank, int s, int ranks) {
   int distance = 1;
   for (; s > 0; s--) distance = 1 - 2 * distance;
   return tt_mod(rank % 2 ? rank - distance : rank + distance, ranks);
 }
 
-/* The lowest rank that can be reached from a rank in steps s and above. */
+/* Returns the lowest rank that can be reached from a rank in steps s and above. */
 static int least_owner(int rank, int s, int ranks) {
   int least = rank;
   for (; 1 << s < ranks; s++)

@@ -52,8 +52,8 @@ static uint32_t torus_blocks(const tt_ask *ask) {
   return torus_of(ask, &t) ? 1 : (uint32_t)(ask->ranks * parts_of(&t));
 }
 
-/* The circles in the order of a part, which starts with dimension part / 2. Parts with odd numbers use the opposite
- * direction. */
+/* Returns the circles in the order of a part, which starts with dimension part / 2. Parts with odd numbers use the
+ * opposite direction. */
 static tt_group group_of_part(const torus *t, int part) {
   tt_group g = t->group;
   uint32_t width = 1;
@@ -86,7 +86,7 @@ static void torus_build(tt_builder *b, const tt_ask *ask) {
   tt_build_weave(b, from, parts_of(&t));
 }
 
-/* All factorizations as dimensions, then with the last factor as the number of ranks of a node. */
+/* Proposes all factorizations as dimensions, then with the last factor as the number of ranks of a node. */
 static bool torus_samples(int ranks, int i, tt_text *params) {
   static const char *const names[] = {"v", "w", "x", "y", "z"};
   int factor[TT_LEVELS];

@@ -46,7 +46,7 @@ static int least_prime(int n) {
   return p;
 }
 
-/* The largest factor of n that is at most `most`, which may be 1. */
+/* Returns the largest factor of n that is at most `most`, which may be 1. */
 static int factor_within(int n, int most) {
   int f = most < n ? most : n;
   while (f > 1 && n % f) f--;
@@ -77,8 +77,8 @@ static int two_sizes(int ranks, int size[2]) {
   return 1;
 }
 
-/* After a swap by parts, as many cores continue as the swap has groups. Returns NULL, or an error message if that is too
- * few. */
+/* Returns NULL, or an error message if a swap by parts leaves too few cores. After such a swap, as many cores continue as
+ * it has groups. */
 static const char *refuse_parts(const nest *of) {
   if (of->parts > of->swaps) return PARTS_WRONG;
   for (int i = 1; i < of->swaps; i++)
@@ -123,7 +123,7 @@ static bool nth_parts(const int *size, int n, int *i, tt_text *params) {
   return false;
 }
 
-/* All factorizations of the number of ranks with enough cores. */
+/* Proposes all factorizations of the number of ranks with enough cores. */
 static bool transposed_samples(int ranks, int i, tt_text *params) {
   int size[TT_LEVELS];
   for (int k = 0, n; (n = tt_group_split(ranks, k, size)); k++)
@@ -131,13 +131,13 @@ static bool transposed_samples(int ranks, int i, tt_text *params) {
   return false;
 }
 
-/* Plans for the machine's levels. */
+/* Proposes plans for the machine's levels. */
 static bool transposed_plans(int ranks, const char *levels, int i, tt_text *params) {
   int size[TT_LEVELS];
   return nth_parts(size, tt_group_of_levels(ranks, levels, size), &i, params);
 }
 
-/* The number of blocks: one for each part that remains after the swaps by parts. */
+/* Returns the number of blocks: one for each part that remains after the swaps by parts. */
 static uint32_t transposed_blocks(const tt_ask *ask) {
   nest of;
   uint32_t blocks = 1;
@@ -175,7 +175,7 @@ typedef struct place {
   int set;               /* number of cores in sets; the remaining cores follow them */
 } place;
 
-/* The position in a node that has `cores` cores and starts at rank `node`. */
+/* Returns the position in a node that has `cores` cores and starts at rank `node`. */
 static place place_of(const swap *s, int rank, int node, int cores) {
   const int core = rank - node, slot = core % s->g;
   return (place){core, rank / s->apart % s->g, slot, rank - slot, cores - cores % s->g};
@@ -185,7 +185,7 @@ static int peer_of(const swap *s, const place *p, int rank) {
   return rank + (p->slot - p->digit) * s->apart + (p->digit - p->slot);
 }
 
-/* The number of times that the sum moves to another buffer. */
+/* Returns the number of times that the sum moves to another buffer. */
 static int moves_of(const nest *of, int rank, int node, int cores) {
   int moves = adds_within(cores);
   for (int i = of->parts; i < of->swaps; i++) {
@@ -210,7 +210,7 @@ static void swap_and_add(tt_pingpong *t, const swap *s, int rank, int node, int 
   if (p.core < cores - p.set) tt_pingpong_send(t, tt_peer(rank + p.set));
 }
 
-/* All swaps that are not by parts. `have` is the data of the `cores` cores that start at rank `node`. */
+/* Runs all swaps that are not by parts. `have` is the data of the `cores` cores that start at rank `node`. */
 static void swap_whole(tt_builder *b, const tt_ask *ask, const nest *of, int node, int cores,
                        tt_span have) {
   const bool in_dst = ask->in_place || have.buf == TT_DST;
@@ -233,7 +233,7 @@ static tt_span part_in(const team *t, tt_buf buf, uint32_t lo, uint32_t count) {
   return tt_range(buf, lo, count, t->b->s->blocks);
 }
 
-/* The first block of core i's part. If prime factors are used, nearest cores first, the digits of i are mirrored. */
+/* Returns the first block of core i's part. If prime factors are used, nearest cores first, the digits of i are mirrored. */
 static uint32_t part_at(const team *t, int i) {
   uint32_t lo = t->lo, count = t->count;
   if (t->has > t->gets) return lo + (uint32_t)i * (count / (uint32_t)t->gets);
@@ -246,8 +246,9 @@ static uint32_t part_at(const team *t, int i) {
   return lo;
 }
 
-/* A core outside the set sends a part to each core of the set, in descending order, starting at a different core for each
- * sender. The cores of the set send in ascending order. Senders in the same direction would collide at every receiver. */
+/* Sends parts from a core outside the set to each core of the set, in descending order, starting at a different core for
+ * each sender. The cores of the set send in ascending order. Senders in the same direction would collide at every
+ * receiver. */
 static void hand_down(const team *t, tt_buf buf) {
   const int over = t->has - t->gets, at = (t->rank - t->first - t->gets) * t->gets / over;
   for (int i = 0; i < t->gets; i++) {
@@ -345,12 +346,12 @@ static const tt_plan_spec *named(const char *text) {
   return tt_plan_spec_named(text, &plan) ? NULL : plan;
 }
 
-/* An exchange between two ranks of a level. On average, each rank sends that share of the vector. */
+/* Returns an exchange between two ranks of a level. On average, each rank sends that share of the vector. */
 static tt_level_stage exchange_at(int level, double share) {
   return (tt_level_stage){named("doubling"), TUTTI_ALLREDUCE, 2, level, share};
 }
 
-/* An addition of that part of the vector over n cores. */
+/* Returns an addition of that part of the vector over n cores. */
 static tt_level_stage add_at(int level, int n, double part) {
   enum { PRIMES_END = 14 };
   static const char *const by_prime[PRIMES_END] = {
@@ -364,7 +365,7 @@ static tt_level_stage add_at(int level, int n, double part) {
   return s;
 }
 
-/* A reduce-scatter or all-gather among n cores, by prime factors or in one step. */
+/* Returns a reduce-scatter or all-gather among n cores, by prime factors or in one step. */
 static tt_level_stage parts_at(int level, int n, bool primes, tutti_coll coll, double part) {
   tt_level_stage s = {.coll = coll, .ranks = n, .level = level, .part = part};
   const char *at_once = coll == TUTTI_ALLGATHER ? "one-shot" : "two-shot";
@@ -372,7 +373,7 @@ static tt_level_stage parts_at(int level, int n, bool primes, tutti_coll coll, d
   return s;
 }
 
-/* The innermost level of the tree whose groups span more than `apart` ranks. */
+/* Returns the innermost level of the tree whose groups span more than `apart` ranks. */
 static int level_apart(const tt_tree *tree, int apart) {
   int l = tree->levels - 1;
   for (int below = tree->level[l].each; l > 0 && below <= apart; below *= tree->level[l].each) l--;

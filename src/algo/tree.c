@@ -93,7 +93,7 @@ static int second_tree_member(const layout *x, int p, int n, int by) {
   return n % 2 ? tt_mod(p + by, n) : n - 1 - p;
 }
 
-/* The position of a member in one of two trees. If the collective has a root, the root's node is above both. */
+/* Returns the position of a member in one of two trees. If the collective has a root, the root's node is above both. */
 static tt_tree_node one_of_two(const layout *x, int p) {
   const int top = tt_coll_rooted(x->ask->coll), n = x->nodes.count - top;
   tt_tree_node k = {.up = -1}, inner;
@@ -114,15 +114,15 @@ static tt_tree_node among_nodes(const layout *x) {
   return shape_of(x->ask)(p, n, radix_of(x->ask));
 }
 
-/* The rank with index `behind` in the p-th node, counted from the root's node. If the node has fewer ranks, its last
- * rank. */
+/* Returns the rank with index `behind` in the p-th node, counted from the root's node, or the last rank of a smaller
+ * node. */
 static int rank_at(const layout *x, int p, int behind) {
   const int node = tt_mod(p + x->root, x->nodes.count), size = node_rank_count(x, node);
   if (behind >= size) behind = size - 1;
   return tt_node_first(&x->nodes, node) + (behind + (node == x->root ? x->root_in : 0)) % size;
 }
 
-/* The position of this rank in the tree of all ranks: a chain in its node, and the tree between nodes. */
+/* Returns the position of this rank in the tree of all ranks: a chain in its node, and the tree between nodes. */
 static tt_tree_node node_of_member(const layout *x) {
   const int p = tt_mod(x->node - x->root, x->nodes.count), size = node_rank_count(x, x->node);
   const tt_tree_node around = among_nodes(x);
@@ -143,7 +143,7 @@ static tt_tree_node node_of_member(const layout *x) {
   return k;
 }
 
-/* The position of this rank in the t-th tree. */
+/* Returns the position of this rank in the t-th tree. */
 static tt_tree_node node_in_tree(const tt_ask *ask, int t) {
   if (tt_param_given(ask, "leaders"))
     return tt_tree_leaders(tt_param_levels(ask), ask->rank, ask->root, shape_of(ask),
@@ -178,7 +178,8 @@ static void broadcast_down(tt_builder *b, const tt_ask *ask, const tt_tree_node 
   if (input) tt_copy(b, dst, from);
 }
 
-/* All messages up precede all messages down: if both trees use the same pair of ranks, no sum has to wait for a result. */
+/* Builds all messages up before all messages down: if both trees use the same pair of ranks, no sum has to wait for a
+ * result. */
 static void tree_build(tt_builder *b, const tt_ask *ask) {
   const uint32_t S = (uint32_t)tt_param_number(ask, "segments", 1);
   tt_tree_node node[2];
@@ -191,7 +192,7 @@ static void tree_build(tt_builder *b, const tt_ask *ask) {
       }
 }
 
-/* Each shape over uneven levels. */
+/* Proposes each shape over uneven levels. */
 static bool leaders_sample(int ranks, int i, tt_text *params) {
   static const char *const shapes[] = {"", ",binary", ",chain", ",radix=3", ",radix=4"};
   enum { SHAPES = sizeof shapes / sizeof *shapes };

@@ -28,7 +28,7 @@ static const char *twolevel_refuse(const tt_ask *ask) {
   return nodes.each && ask->ranks % nodes.each == 0 ? NULL : "scatter wants nodes of one size";
 }
 
-/* The number of parts among a node's ranks, multiplied by that among the leaders. */
+/* Returns the number of parts among a node's ranks, multiplied by that among the leaders. */
 static uint32_t twolevel_blocks(const tt_ask *ask) {
   const tt_nodes nodes = tt_nodes_of(ask);
   return (uint32_t)((tt_param_given(ask, "scatter") ? nodes.each : 1) *
@@ -61,7 +61,7 @@ static void embed(tt_builder *b, const tt_sched *s, uint32_t lo, uint32_t hi, in
   }
 }
 
-/* The leaders' two-shot on vectors in `have`. Leaders have no fixed stride, so operands are received one by one. */
+/* Runs the leaders' two-shot on vectors in `have`. Leaders have no fixed stride, so operands are received one by one. */
 static void each_a_part(tt_builder *b, const tt_nodes *nodes, int me, tt_buf have) {
   const int n = nodes->count;
   const uint32_t times = b->s->blocks / (uint32_t)n;
@@ -83,8 +83,8 @@ static void each_a_part(tt_builder *b, const tt_nodes *nodes, int me, tt_buf hav
   }
 }
 
-/* The leaders' steps, from an algorithm with one peer per step. A leader that is alone in its node still has its vector
- * in src. */
+/* Appends the leaders' steps, from an algorithm with one peer per step. A leader that is alone in its node still has its
+ * vector in src. */
 static void among_leaders(tt_builder *b, const tt_ask *ask, const tt_nodes *nodes, bool alone) {
   const char *name = tt_param_given(ask, "doubling")  ? "doubling"
                      : tt_param_given(ask, "halving") ? "fold(halving)"
@@ -160,7 +160,7 @@ void tt_rounding_twice_nodes_text(tt_text *name, const int *ranks, int nodes) {
   tt_text_add(name, "),two-shot)");
 }
 
-/* Nodes of one size, given by node=, then of several sizes, then by levels; scatter only with nodes of one size. */
+/* Proposes nodes of one size, given by node=, then of several sizes, then by levels; scatter only with nodes of one size. */
 static bool twolevel_samples(int ranks, int i, tt_text *params) {
   static const char *const how[] = {"", ",ring", ",halving", ",doubling", ",two-shot"};
   enum { HOWS = sizeof how / sizeof *how };

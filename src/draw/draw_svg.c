@@ -36,7 +36,7 @@ typedef struct canvas {
 static int rank_center_x(const canvas *c, int rank) {
   return LEFT + c->column * rank + c->column / 2;
 }
-/* The top of the strip after round `round`, which is below that round's band. */
+/* Returns the top of the strip after round `round`, which is below that round's band. */
 static int strip_top(const canvas *c, uint32_t round) {
   return c->top + (int)round * (c->strip + c->band);
 }

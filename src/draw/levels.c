@@ -60,7 +60,7 @@ tutti_status tt_picture_levels(tt_picture *p, const char *topo) {
   return helped ? place_helpers(p) : TUTTI_OK;
 }
 
-/* The domain of a helper. A negative number is a separate domain for this helper. */
+/* Returns the domain of a helper. A negative number is a separate domain for this helper. */
 static int domain_of_helper(const tt_picture *p, int level, int rank) {
   const int *below = &p->below[2 * (rank - p->data)];
   const int first = below[0] < 0 ? -1 : tt_picture_domain(p, level, below[0]);

@@ -78,7 +78,7 @@ static bool sort_messages(tt_picture *p) {
   return ok;
 }
 
-/* A send ends together with the last of its readers. */
+/* Sets the end of each send to that of the last of its readers. */
 static void end_sends(tt_picture *p) {
   for (uint32_t i = 0; i < p->graph.nmessages; i++) {
     const tt_message *m = &p->graph.messages[i];

@@ -45,7 +45,7 @@ typedef struct tt_picture {
 tutti_status tt_picture_make(tt_picture *p, tt_sched *const *all, int ranks);
 void tt_picture_free(tt_picture *p);
 
-/* The rounds when a message is sent and when it arrives, numbered from 1. */
+/* Return the round when a message is sent, and the round when it arrives. Rounds are numbered from 1. */
 static inline uint32_t tt_picture_leaves(const tt_picture *p, const tt_message *m) {
   return p->began[m->from] + 1;
 }
@@ -56,7 +56,7 @@ static inline uint32_t tt_picture_arrives(const tt_picture *p, const tt_message 
 static inline bool tt_picture_sums(const tt_picture *p, const tt_message *m) {
   return tt_graph_step(&p->graph, m->to)->kind == TT_RECV_REDUCE;
 }
-/* The number of inputs in a complete result. */
+/* Returns the number of inputs in a complete result. */
 static inline uint32_t tt_picture_full(const tt_picture *p) {
   return tt_coll_reduces(p->all[0]->coll) ? (uint32_t)p->data : 1;
 }
@@ -66,9 +66,9 @@ static inline uint32_t tt_picture_full(const tt_picture *p) {
 /* Sets the levels from `topo` or, if that is NULL or empty, from the algorithm's name. Returns TUTTI_ERR_ARG if `topo` is
  * invalid. */
 tutti_status tt_picture_levels(tt_picture *p, const char *topo);
-/* The number of the domain that contains the rank, on a level counted from the outermost. */
+/* Returns the number of the domain that contains the rank, on a level counted from the outermost. */
 int tt_picture_domain(const tt_picture *p, int level, int rank);
-/* The level that a message crosses, and the number of vectors that it carries. */
+/* Return the level that a message crosses, and the number of vectors that it carries. */
 int tt_picture_crosses(const tt_picture *p, const tt_message *m);
 double tt_picture_carries(const tt_picture *p, const tt_message *m);
 
@@ -84,7 +84,7 @@ typedef struct tt_snapshot {
 bool tt_snapshot_begin(tt_snapshot *m, const tt_picture *p);
 void tt_snapshot_advance(tt_snapshot *m, uint32_t round); /* advances to the end of that round */
 void tt_snapshot_free(tt_snapshot *m);
-/* The most complete value that a rank has for a block in any of its buffers, or 0 if it has none. */
+/* Returns the most complete value that a rank has for a block in any of its buffers, or 0 if it has none. */
 tt_value tt_snapshot_best(const tt_snapshot *m, int rank, uint32_t block);
 
 /* ---- labels (label.c): lists as "0-2,5", and text that is safe in each format ---- */
@@ -94,12 +94,12 @@ void tt_label_message(tt_text *t, tt_picture *p,
 void tt_label_span(tt_text *t, tt_picture *p, const tt_span *span);
 void tt_label_value(tt_text *t, tt_picture *p, tt_value value); /* the ranks of the value */
 void tt_label_peers(tt_text *t, tt_picture *p, const tt_step *step, int self);
-/* The block of a message that has only one block, otherwise UINT32_MAX. */
+/* Returns the block of a message that has only one block, otherwise UINT32_MAX. */
 uint32_t tt_label_single(const tt_picture *p, const tt_message *m);
 /* Escapes text for a format. Each non-ASCII byte is replaced by a question mark. */
 typedef enum tt_escape { TT_ESCAPE_NONE, TT_ESCAPE_JSON, TT_ESCAPE_XML } tt_escape;
 void tt_label_escaped(tt_text *t, const char *text, tt_escape how);
-/* The colour of a block, as 0xrrggbb. Up to 8 colours can be distinguished by the colour-blind. */
+/* Returns the colour of a block, as 0xrrggbb. Up to 8 colours can be distinguished by the colour-blind. */
 uint32_t tt_label_color(uint32_t block, uint32_t blocks);
 /* Appends a title such as "fold(ring): allreduce on 3 ranks, a vector of 3 blocks". */
 void tt_label_title(tt_text *t, const tt_picture *p, tt_escape how);

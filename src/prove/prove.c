@@ -75,7 +75,7 @@ bool tt_summed_once(tt_sched *const *all, int ranks) {
   return completed <= all[0]->blocks;
 }
 
-/* The number of operands that a step adds; 0 if it adds none. */
+/* Returns the number of operands that a step adds, or 0 if it adds none. */
 static int added(const tt_step *step) {
   if (step->kind == TT_REDUCE) return 1 + (int)step->inputs;
   if (step->kind != TT_RECV_REDUCE) return 0;
@@ -112,8 +112,8 @@ static bool shifted_span(const tt_span *a, const tt_span *b, int by, const tt_sc
   return true;
 }
 
-/* The index in b's peers of entry 0 of a's peers, shifted, or -1 if the peers differ. A range of all ranks may start at
- * any rank. */
+/* Returns the index in b's peers of entry 0 of a's peers, shifted, or -1 if the peers differ. A range of all ranks may
+ * start at any rank. */
 static int shifted_peers(const tt_peers *a, const tt_peers *b, int by, int ranks) {
   const int first = tt_mod((int64_t)tt_peer_rank(a, 0, ranks) + by, ranks);
   if (a->count != b->count) return -1;

@@ -34,7 +34,8 @@ typedef struct tt_values tt_values;
 tt_values *tt_values_new(void);
 void tt_values_free(tt_values *v);
 tt_value tt_value_input(tt_values *v, int rank, uint32_t block);
-/* The expression in[0] op in[1] op ... `completes` marks it as the complete sum, which avg divides. */
+/* Returns the expression in[0] op in[1] op ... If `completes` is set, it is marked as the complete sum, which avg
+ * divides. */
 tt_value tt_value_sum(tt_values *v, const tt_value *in, uint32_t n, bool completes);
 bool tt_values_failed(const tt_values *v);
 uint32_t tt_values_count(const tt_values *v); /* greater than every value */

@@ -35,7 +35,7 @@ static uint32_t incoming(const tt_graph *g, uint32_t id, uint32_t i) {
   return g->in[g->in_at[id] + i];
 }
 
-/* The value of the n-th block of message `msg` on its sender. */
+/* Returns the value of the n-th block of message `msg` on its sender. */
 static tt_value arriving(runner *r, const tt_message *msg, uint32_t n) {
   const tt_step *send = tt_graph_step(r->g, msg->from);
   uint32_t lo, hi;
@@ -195,7 +195,7 @@ void tt_memory_free(tt_memory *m) {
   free(m->at);
 }
 
-/* A step that `id` waits for and that has not ended. */
+/* Returns a step that `id` waits for and that has not ended. */
 static uint32_t waits_for(const runner *r, uint32_t id) {
   const tt_graph *g = r->g;
   int rank = g->rank_of[id];

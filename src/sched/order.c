@@ -78,7 +78,7 @@ static void cut_at(tracker *t, uint32_t buf, uint32_t block) {
   t->cut[buf][block / 64] |= UINT64_C(1) << block % 64;
 }
 
-/* The number of the piece that starts at this block. */
+/* Returns the number of the piece that starts at this block. */
 static uint32_t piece_index(const tracker *t, uint32_t buf, uint32_t block) {
   if (!t->cut[buf]) return block;
   const uint64_t below = t->cut[buf][block / 64] & ((UINT64_C(1) << block % 64) - 1);

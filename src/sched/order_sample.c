@@ -67,7 +67,7 @@ static uint64_t find_extents(const tt_sched *s, uint32_t buf, extents *x) {
   return pieces;
 }
 
-/* The number of blocks after which all spans of a section repeat, at most the length of the section. */
+/* Returns the number of blocks after which all spans of a section repeat, at most the length of the section. */
 static uint32_t period_within(const extents *x, uint32_t lo, uint32_t hi) {
   uint64_t all = 1;
   for (uint32_t i = 0; i < x->n; i++) {

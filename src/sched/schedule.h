@@ -80,9 +80,9 @@ bool tt_sched_equal(const tt_sched *a, const tt_sched *b);
 /* ---- spans (span.c) ---- */
 
 tt_span tt_block(tt_buf buf, uint32_t block);
-/* `count` blocks, starting at `first` and wrapping at `ring`. */
+/* Returns the span of `count` blocks that starts at `first` and wraps at `ring`. */
 tt_span tt_range(tt_buf buf, uint32_t first, uint32_t count, uint32_t ring);
-/* The same blocks in another layer of tmp. A layer has `blocks` blocks. */
+/* Returns the same blocks in another layer of tmp. A layer has `blocks` blocks. */
 tt_span tt_layer(tt_span span, uint32_t layer, uint32_t blocks);
 /* Normalizes a span: if it does not wrap, base becomes 0 and ring becomes first + count. */
 void tt_span_tidy(tt_span *span);
@@ -97,7 +97,7 @@ static inline uint32_t tt_span_block(const tt_span *s, uint32_t i) {
 }
 /* Returns true if both spans are in the same buffer and each block of b is `by` blocks after that of a. */
 bool tt_span_shifted(const tt_span *a, const tt_span *b, uint32_t by);
-/* The length of the run of neighbouring blocks that starts at position i, limited to `end`. */
+/* Returns the length of the run of neighbouring blocks that starts at position i, limited to `end`. */
 uint32_t tt_span_run(const tt_span *s, uint32_t i, uint32_t end);
 
 /* ---- peers (span.c) ---- */
@@ -108,10 +108,10 @@ static inline tt_peers tt_peer(int rank) {
 static inline int tt_peer_rank(const tt_peers *p, int i, int ranks) {
   return tt_mod((int64_t)p->first + (int64_t)i * p->stride, ranks);
 }
-/* The entry for the i-th message. A rank that is in the range itself starts after its own entry, so that not all ranks
- * start with the same peer. */
+/* Returns the entry for the i-th message. A rank that is in the range itself starts after its own entry, so that not all
+ * ranks start with the same peer. */
 int tt_send_turn(const tt_sched *s, const tt_step *step, int i);
-/* Positions [lo, hi) of the step's message span that belong to entry i. */
+/* Computes the positions [lo, hi) of the step's message span that belong to entry i. */
 void tt_part_of(const tt_step *step, int i, uint32_t *lo, uint32_t *hi);
 /* The positions of a split step's span that belong to the rank itself, which are neither sent nor received, read nor
  * written. (0, 0) without such positions. */
@@ -119,7 +119,7 @@ typedef struct tt_gap {
   uint32_t lo, hi;
 } tt_gap;
 tt_gap tt_self_part(const tt_sched *s, const tt_step *step);
-/* The span that is sent or received: `own` of a send, `dst` of a receive. */
+/* Returns the span that is sent or received: `own` of a send, `dst` of a receive. */
 static inline const tt_span *tt_step_cargo(const tt_step *step) {
   return step->kind == TT_SEND ? &step->own : &step->dst;
 }
@@ -129,7 +129,8 @@ static inline bool tt_step_receives(const tt_step *step) {
 static inline bool tt_step_local(const tt_step *step) {
   return step->kind == TT_COPY || step->kind == TT_REDUCE;
 }
-/* The spans that a step reads: its own operand, except for TT_RECV, followed by its inputs. */
+/* tt_step_operands returns how many spans a step reads, and tt_step_operand the k-th of them: its own operand, except for
+ * TT_RECV, followed by its inputs. */
 static inline uint32_t tt_step_operands(const tt_step *step) {
   return step->kind == TT_RECV ? 0 : 1 + (step->kind == TT_REDUCE ? step->inputs : 0);
 }
@@ -151,7 +152,7 @@ typedef struct tt_builder {
 /* `in_place` is ignored if the rank does not have both src and dst. */
 void tt_build_begin(tt_builder *b, const char *name, tutti_coll coll, int ranks, int rank, int root,
                     bool in_place, uint32_t blocks);
-/* Ranks from `data` up only help, and have no buffer except tmp. */
+/* Declares that ranks from `data` up only help; they have no buffer except tmp. */
 void tt_build_data(tt_builder *b, int data);
 /* Changes the number of blocks of the vector. Must precede the first step. */
 void tt_build_cut(tt_builder *b, uint32_t blocks);
@@ -190,8 +191,8 @@ tutti_status tt_derive_order(tt_sched *s);
 
 /* ---- input and result of a collective (coll.c) ---- */
 
-/* Blocks [lo, hi) of src that contain this rank's input, or of dst that it may write and that must contain results at the
- * end. Empty if lo == hi. */
+/* Compute blocks [lo, hi) of src that contain this rank's input, or of dst that it may write and that must contain
+ * results at the end. Empty if lo == hi. */
 void tt_coll_src(const tt_sched *s, uint32_t *lo, uint32_t *hi);
 void tt_coll_dst(const tt_sched *s, uint32_t *lo, uint32_t *hi);
 /* What dst's block must contain at the end, if the rank has a result: the sum of `block` of src over ranks first .. end -
@@ -214,7 +215,8 @@ bool tt_coll_alike(tutti_coll coll);
 
 /* ---- text (text.c, parse.c) ---- */
 
-/* The length of a text up to the first of the characters in `stops` that is outside parentheses, or up to its end. */
+/* Returns the length of a text up to the first of the characters in `stops` that is outside parentheses, or up to its
+ * end. */
 size_t tt_text_until(const char *text, const char *stops);
 
 typedef struct tt_text { /* a string that grows */

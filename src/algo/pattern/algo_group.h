@@ -25,12 +25,12 @@ typedef struct tt_group {
   uint32_t width[TT_LEVELS]; /* distance of neighbouring digits, in blocks */
 } tt_group;
 
-/* A circle of all ranks, on which rank `stride` * p mod P has position p. */
+/* Returns a circle of all ranks, on which rank `stride` * p mod P has position p. */
 tt_group tt_group_cyclic(const tt_ask *ask, int stride);
-/* Circles of these sizes, outermost (most ranks apart) first. They are folded in that order or, with inner_first, from
- * the last to the first. The product of the sizes is the number of ranks. */
+/* Returns circles of these sizes, outermost (most ranks apart) first. They are folded in that order or, with inner_first,
+ * from the last to the first. The product of the sizes is the number of ranks. */
 tt_group tt_group_product(const tt_ask *ask, const int *sizes, int n, bool inner_first);
-/* As above, from the parameters group= and inner. Without group=, the circle with this stride. */
+/* As above, from the parameters group= and inner. Without group=, returns the circle with this stride. */
 tt_group tt_group_of(const tt_ask *ask, int stride);
 /* Returns NULL, or the reason why group= is invalid. */
 const char *tt_group_refuse(const tt_ask *ask);
@@ -55,11 +55,11 @@ int tt_group_split(int ranks, int i, int sizes[TT_LEVELS]);
 /* Appends the sizes as in group=3x2x2. */
 void tt_group_print(tt_text *params, const int *sizes, int n);
 
-/* The rank `by` positions up the circle of a level. */
+/* Returns the rank `by` positions up the circle of a level. */
 int tt_group_peer(const tt_group *g, int level, int by);
-/* Vectors lo..hi-1 of a level, or all of them if the circle has fewer. */
+/* Returns the span of vectors lo..hi-1 of a level, or of all vectors if the circle has fewer. */
 tt_span tt_group_vectors(const tt_group *g, tt_buf buf, int level, int lo, int hi);
-/* The order of the operands. On circles of two, it makes both partners add in the same order. */
+/* Returns the order of the operands, which is the same for both partners on circles of two. */
 tt_side tt_group_side(const tt_group *g, int level);
 
 /* ---- one step of a fold ---- */
@@ -74,7 +74,7 @@ typedef struct tt_fold {
 /* Folds n live vectors to m, n/2 <= m < n: vectors m..n-1 are sent n-m down the circle, where they are added to vectors
  * 2m-n..m-1. The sums are stored in `to`. */
 void tt_fold_down(tt_fold *f, int level, int n, int m, tt_span to);
-/* The reverse step: sums 2m-n..m-1 of `from` are sent up the circle and become vectors m..n-1. */
+/* Reverses tt_fold_down: sends sums 2m-n..m-1 of `from` up the circle, where they become vectors m..n-1. */
 void tt_fold_up(tt_fold *f, int level, int n, int m, tt_buf from);
 /* Copies vectors lo..hi-1 into one buffer if they are in two, and returns the buffer. */
 tt_buf tt_fold_gather(tt_fold *f, int level, int lo, int hi);
@@ -89,7 +89,7 @@ typedef struct tt_fold_spec {
 } tt_fold_spec;
 extern const tt_fold_spec tt_fold_ring, tt_fold_halving;
 
-/* The sequences from the parameters ring, halving (the default) or seq=. */
+/* Returns the sequences from the parameters ring, halving (the default) or seq=. */
 tt_fold_spec tt_fold_spec_of(const tt_ask *ask);
 #define TT_PARAM_SEQ                                                                      \
   {                                                                                       \
@@ -129,11 +129,11 @@ typedef struct tt_inner {
 } tt_inner;
 
 uint32_t tt_inner_blocks(const tt_inner *in);
-/* Reduce-scatter in the rank's group, with partial sums in `work`. Returns the buffer with its part of the sum: `work`,
- * or src if the group is a single rank. */
+/* Runs a reduce-scatter in the rank's group, with partial sums in `work`. Returns the buffer with its part of the sum:
+ * `work`, or src if the group is a single rank. */
 tt_buf tt_inner_down(tt_builder *b, const tt_inner *in, int rank, const tt_fold_spec *how,
                      tt_buf work);
-/* All-gather, in dst, of the parts that the ranks of the group own. */
+/* Runs an all-gather, in dst, of the parts that the ranks of the group own. */
 void tt_inner_up(tt_builder *b, const tt_inner *in, int rank, const tt_fold_spec *how);
 typedef struct tt_span_list { /* the user must free `at` */
   tt_span *at;

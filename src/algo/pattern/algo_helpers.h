@@ -21,7 +21,7 @@ typedef struct tt_owned {
   int lo, hi;
 } tt_owned;
 
-/* The blocks of one of `trees` trees, if each of `data` ranks owns one block. */
+/* Returns the blocks of one of `trees` trees, if each of `data` ranks owns one block. */
 static inline tt_owned tt_owned_of_tree(int data, int trees, int tree) {
   const int64_t D = data;
   return (tt_owned){(int)(D * tree / trees), (int)(D * (tree + 1) / trees)};
@@ -35,7 +35,7 @@ static inline bool tt_owned_none(tt_owned x) {
   return x.lo >= x.hi;
 }
 
-/* These blocks as a span of a vector of `blocks` blocks. */
+/* Returns these blocks as a span of a vector of `blocks` blocks. */
 static inline tt_span tt_owned_span(tt_buf buf, tt_owned x, uint32_t blocks) {
   return tt_range(buf, (uint32_t)x.lo, (uint32_t)(x.hi - x.lo), blocks);
 }

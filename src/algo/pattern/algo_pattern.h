@@ -47,11 +47,11 @@ typedef struct tt_halving {
   int root;   /* member that has, or receives, the whole vector; -1 if none */
 } tt_halving;
 
-/* The part that member m has after i steps. */
+/* Returns the part that member m has after i steps. */
 tt_span tt_halving_part(tt_buf buf, uint32_t blocks, int m, int i);
-/* Reduce-scatter from the whole vector in `have` to the member's part. */
+/* Runs a reduce-scatter from the whole vector in `have` to the member's part. */
 void tt_halving_scatter(const tt_halving *h, tt_buf have);
-/* All-gather. Does not send parts again to a member that received them in a spread. */
+/* Runs an all-gather. Does not send parts again to a member that received them in a spread. */
 void tt_halving_gather(const tt_halving *h);
 /* Gathers all parts at the root. */
 void tt_halving_collect(const tt_halving *h);
@@ -79,10 +79,10 @@ void tt_tree_node_add(tt_tree_node *k, tt_peers group);
 
 /* ---- leaders.c ---- */
 
-/* The position of a rank in a tree over the levels of a machine, with a tree of this shape on each level. */
+/* Returns the position of a rank in a tree over the levels of a machine, with a tree of this shape on each level. */
 tt_tree_node tt_tree_leaders(const tt_tree *tree, int rank, int root, tt_tree_shape *shape,
                              int radix);
-/* The maximum number of children of a rank in such a tree. */
+/* Returns the maximum number of children of a rank in such a tree. */
 int tt_tree_leaders_most(const tt_tree *tree, tt_tree_shape *shape, int radix);
 
 /* ---- nodes.c: which ranks share a node, by their numbers ----
@@ -104,9 +104,9 @@ typedef struct tt_nodes {
 /* Returns NULL, or the reason why the parameters do not fit. */
 const char *tt_nodes_refuse(const tt_ask *ask);
 tt_nodes tt_nodes_of(const tt_ask *ask);
-/* The first rank of a node, or the number of ranks if node is `count`. */
+/* Returns the first rank of a node, or the number of ranks if node is `count`. */
 int tt_node_first(const tt_nodes *nodes, int node);
-/* The node of a rank. */
+/* Returns the node of a rank. */
 int tt_node_at(const tt_nodes *nodes, int rank);
 
 #endif

@@ -18,7 +18,7 @@ tt_fold_spec tt_fold_spec_of(const tt_ask *ask) {
   return tt_param_given(ask, "ring") ? tt_fold_ring : tt_fold_halving;
 }
 
-/* The sequence for a level. Empty if the number of sequences does not match that of the levels. */
+/* Returns the sequence for a level. It is empty if the number of sequences does not match that of the levels. */
 static tt_fold_spec item_of(const tt_fold_spec *how, int levels, int i) {
   int items = 1, at = 0, end = 0;
   for (int k = 0; k < how->n; k++) items += how->of[k] == TT_SEQ_NEXT;
@@ -28,7 +28,7 @@ static tt_fold_spec item_of(const tt_fold_spec *how, int levels, int i) {
   return (tt_fold_spec){how->of + at, end - at};
 }
 
-/* The number of live vectors after n, or 0 if the sequence contains no valid number. */
+/* Returns the number of live vectors after n, or 0 if the sequence contains no valid number. */
 static int next_live(const tt_fold_spec *item, int n) {
   if (item->n == 1 && *item->of == TT_SEQ_RING) return n - 1;
   if (item->n == 1 && *item->of == TT_SEQ_HALVING) return (n + 1) / 2;
@@ -57,7 +57,7 @@ int tt_fold_spec_sequence(const tt_fold_spec *how, int levels, int i, int size, 
   return length;
 }
 
-/* The position of a level, counted from the outermost. */
+/* Returns the position of a level, counted from the outermost. */
 static int from_outside(const tt_group *g, int level) {
   return g->inner ? g->levels - 1 - level : level;
 }

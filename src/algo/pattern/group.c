@@ -119,7 +119,8 @@ int tt_group_peer(const tt_group *g, int level, int by) {
   return tt_mod(g->rank + (int64_t)(digit - g->digit[level]) * g->apart[level], g->ranks);
 }
 
-/* The blocks of `count` members of a circle of n members. Member a has blocks g->runs * a/n up to g->runs * (a+1)/n. */
+/* Returns the blocks of `count` members of a circle of n members. Member a has blocks g->runs * a/n up to g->runs *
+ * (a+1)/n. */
 static tt_span vectors_of_members(const tt_group *g, tt_buf buf, int n, int first, int count) {
   const int64_t all = g->runs, end = first + count;
   const int64_t lo = all * first / n, hi = end > n ? all + all * (end - n) / n : all * end / n;

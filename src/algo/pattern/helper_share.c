@@ -33,7 +33,7 @@ static bool share_of(const tt_ask *ask, shares *s) {
   return s->given >= 1 && s->of > s->given && s->of <= FINEST;
 }
 
-/* The fold of the ranks with data. */
+/* Returns the fold of the ranks with data. */
 static tt_group fold_of(const tt_ask *ask, const shares *s) {
   return (tt_group){.ranks = s->data,
                     .rank = ask->rank,
@@ -71,7 +71,7 @@ uint32_t tt_share_blocks(const tt_ask *ask) {
   return shares_of(ask, &s) ? 1 : (uint32_t)(s.data * s.of);
 }
 
-/* The part that a helper reduces. */
+/* Returns the part that a helper reduces. */
 static tt_span part_of(const tt_builder *b, const shares *s, int helper, tt_buf buf) {
   tt_owned part = tt_owned_of_tree(s->data * s->given, s->helpers, helper);
   const int before = s->data * (s->of - s->given);
@@ -102,7 +102,7 @@ void tt_share_build(tt_builder *b, const tt_ask *ask) {
   for (int h = 0; h < s.helpers; h++) tt_recv(b, s.data + h, part_of(b, &s, h, TT_DST));
 }
 
-/* Some shares, with each kind of fold and one to four helpers. */
+/* Proposes some shares, with each kind of fold and one to four helpers. */
 bool tt_share_sample(int ranks, int *i, tt_text *params) {
   static const char *const share[] = {"1/4", "1/2", "3/8", "7/32"}, *const how[] = {"", ",ring"};
   for (int helpers = 1; helpers <= 4 && ranks - helpers >= 2; helpers++)

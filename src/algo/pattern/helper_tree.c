@@ -38,7 +38,7 @@ static const char *say_numbers(const char *format, int a, int b, int c) {
   return text;
 }
 
-/* The level that per= names, or -2 if it names none. */
+/* Returns the level that per= names, or -2 if it names none. */
 static int level_named(const tt_helpers *h, const tt_arg *per) {
   int l = per ? h->from - 1 : -1;
   while (l >= 0 && !tt_arg_is(per, h->tree.level[l].name)) l--;
@@ -88,7 +88,7 @@ static int helper_at(const tt_helpers *h, int row, int group, int tree) {
   return h->data + tt_helper_number(&h->rows, row, group, tree);
 }
 
-/* The group of a row that contains a rank with data. */
+/* Returns the group of a row that contains a rank with data. */
 static int group_of_rank(const tt_helpers *h, int row, int rank) {
   return tt_group_around(&h->tree, h->rows.row[row].level, rank);
 }
@@ -99,7 +99,7 @@ static tt_owned blocks_of_tree(const tt_helpers *h, int tree) {
   return tt_owned_of_tree(h->data, h->rows.trees, tree);
 }
 
-/* The blocks of a tree that belong to ranks in a group of a row. */
+/* Returns the blocks of a tree that belong to ranks in a group of a row. */
 static tt_owned blocks_of_group(const tt_helpers *h, int row, int group, int tree) {
   const int level = h->rows.row[row].level;
   const int lo = tt_tree_rank(&h->tree, level, group),
@@ -138,7 +138,7 @@ static post post_of(const tt_helpers *h, int rank) {
   return p;
 }
 
-/* The number of consecutive nodes from `node` up to `end` whose ranks own the same parts. */
+/* Returns the number of consecutive nodes from `node` up to `end` whose ranks own the same parts. */
 static int alike_from(const tt_helpers *h, int node, int end) {
   const int size = tt_helpers_first_of(h, node + 1) - tt_helpers_first_of(h, node);
   int n = 1;
@@ -191,7 +191,7 @@ static void trade_parts(tt_builder *b, const tt_ask *ask, const tt_helpers *h, t
   free_list(b, &parts);
 }
 
-/* The root scatters its vector within its node, or gathers the sum there, with a part for each rank. */
+/* Lets the root scatter its vector within its node, or gather the sum there, with a part for each rank. */
 static void trade_in_node(tt_builder *b, const tt_ask *ask, const tt_helpers *h, bool scatters) {
   const int node = tt_helpers_node_of(h, ask->root), root = ask->root;
   const bool am_root = ask->rank == root;
@@ -209,7 +209,7 @@ static void trade_in_node(tt_builder *b, const tt_ask *ask, const tt_helpers *h,
   free_list(b, &parts);
 }
 
-/* The helper of the tree that contains this rank's block. */
+/* Returns the helper of the tree that contains this rank's block. */
 static int helper_of_block(const tt_ask *ask, const tt_helpers *h) {
   int t = 0;
   while (ask->rank >= blocks_of_tree(h, t).hi) t++;
@@ -231,7 +231,7 @@ static void be_owner(tt_builder *b, const tt_ask *ask, const tt_helpers *h) {
   }
 }
 
-/* A reduce or broadcast if all ranks of the root's node exchange data with the helpers. */
+/* Runs a reduce or broadcast with `spread`: all ranks of the root's node exchange data with the helpers. */
 static void be_near_root(tt_builder *b, const tt_ask *ask, const tt_helpers *h) {
   const bool reduces = ask->coll == TUTTI_REDUCE, am_root = ask->rank == ask->root;
   if (tt_helpers_node_of(h, ask->rank) != tt_helpers_node_of(h, ask->root)) return;
@@ -356,7 +356,7 @@ static void trade_towards_root(const helper *x, bool sends) {
   if (!sends) tt_recv(x->b, peer, x->sum);
 }
 
-/* The helper above, or -1 for the top helper. */
+/* Returns the helper above, or -1 for the top helper. */
 static int helper_above(const helper *x) {
   const int row = x->at.row + 1;
   if (x->at.top) return -1;
@@ -393,7 +393,7 @@ static void help_all(const helper *x, int up) {
     serve_below(x);
 }
 
-/* In a reduce-scatter, the blocks of the ranks below move down; in an all-gather, they move up. */
+/* Runs a reduce-scatter, which moves the blocks of the ranks below down, or an all-gather, which moves them up. */
 static void help_owners(const helper *x, int up) {
   const bool scatters = x->ask->coll == TUTTI_REDUCE_SCATTER;
   const tt_owned mine = blocks_of_group(x->h, x->at.row, x->at.group, x->at.tree);

@@ -20,7 +20,7 @@ static trunk trunk_of(const tt_tree *t, int rank) {
   return k;
 }
 
-/* The leader of a domain. */
+/* Returns the leader of a domain. */
 static int leader_of(const tt_tree *t, const trunk *root, int level, int domain) {
   return root->domain[level] == domain ? root->domain[t->levels - 1]
                                        : tt_tree_rank(t, level, domain);

@@ -51,7 +51,7 @@ static const char *say(const char *format, const char *word, const char *more) {
   return text;
 }
 
-/* The request to a stage's algorithm, for the first or for the reverse phase. */
+/* Returns the request to a stage's algorithm, for the first or for the reverse phase. */
 static tt_ask ask_of(const tt_ask *ask, const stage *s, bool first, bool back) {
   tt_ask own = {
       .plan = back ? s->way_back : s->plan, .coll = ask->coll, .ranks = s->size, .rank = s->digit};
@@ -258,8 +258,8 @@ static bool same_levels(const tt_tree *a, const tt_tree *b) {
   return same;
 }
 
-/* A stage that sums its whole part in several blocks completes some of them earlier on some ranks than on others, and the
- * stages outside it start with the completed blocks. */
+/* Returns true if all stages are uniform. A stage that sums its whole part in several blocks is not: it completes some of
+ * them earlier on some ranks than on others, and the stages outside it start with the completed blocks. */
 static bool stages_are_uniform(const tt_ask *ask, const composition *c) {
   for (int i = 0; i < c->n; i++) {
     if (i > 0 && !c->of[i].scatters && c->of[i].blocks > 1) return false;

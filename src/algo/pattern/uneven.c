@@ -72,7 +72,7 @@ static void find_path(uneven *u, int rank) {
   }
 }
 
-/* Vectors lo..hi-1 of this rank's circle at a level, limited to the rank's columns on the inner levels. */
+/* Returns vectors lo..hi-1 of this rank's circle at a level, limited to the rank's columns on the inner levels. */
 static tt_uneven_set vectors(const uneven *u, int level, int lo, int hi) {
   const path *me = &u->me;
   const int n = me->of[level];
@@ -145,7 +145,7 @@ static tt_buf collect_in_one_buffer(uneven *u, int level, int lo, int hi) {
   return u->work;
 }
 
-/* On circles of two, both members add in the same order. */
+/* Folds a level. On circles of two, both members add in the same order. */
 static void reduce_scatter_level(uneven *u, int level, const int *live, int length) {
   const tt_side side = u->me.of[level] == 2 && u->me.member[level] ? TT_OWN_LAST : TT_OWN_FIRST;
   for (int i = 0; i + 1 < length; i++) {
@@ -159,7 +159,7 @@ static void reduce_scatter_level(uneven *u, int level, const int *live, int leng
   }
 }
 
-/* An all-gather starts with the rank's own block, which is still in src. */
+/* Gathers a level. An all-gather starts with the rank's own block, which is still in src. */
 static void allgather_level(uneven *u, int level, const int *live, int length) {
   for (int i = length - 2; i >= 0; i--) {
     const int n = live[i], m = live[i + 1], d = n - m;

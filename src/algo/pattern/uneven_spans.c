@@ -17,8 +17,8 @@ typedef struct run { /* a range of columns */
   int lo, hi;
 } run;
 
-/* The number of columns of a level's row: enough to divide it fairly among the members of the largest and of the smallest
- * group, and among `parts` groups. */
+/* Returns the number of columns of a level's row: enough to divide it fairly among the members of the largest and of the
+ * smallest group, and among `parts` groups. */
 static int columns_of(const tt_tree *t, int level, int parts) {
   const int most = (int)tt_max((size_t)t->level[level].most, (size_t)parts);
   int all = t->level[level].each ? t->level[level].each : 1;
@@ -64,13 +64,13 @@ typedef struct columns {
   int n, p, q;
 } columns;
 
-/* The first column of a member, which is the end of the columns of the previous member. */
+/* Returns the first column of a member, which is the end of the columns of the previous member. */
 static int column_at(int member, int n, const columns *w) {
   const int64_t parts = (int64_t)n * w->q;
   return (int)(((int64_t)member * w->n * w->q - (int64_t)n * w->p + parts - 1) / parts);
 }
 
-/* The columns that both own. Empty if hi <= lo. */
+/* Returns the columns that both own. The range is empty if hi <= lo. */
 static run columns_shared(const tt_share *x, const columns *w) {
   const run mine = {column_at(x->a, x->n, w), column_at(x->a + 1, x->n, w)};
   const run theirs = {column_at(x->b, x->m, w), column_at(x->b + 1, x->m, w)};
@@ -78,7 +78,7 @@ static run columns_shared(const tt_share *x, const columns *w) {
                mine.hi < theirs.hi ? mine.hi : theirs.hi};
 }
 
-/* The columns of the set's members on its own level. If they wrap, hi is beyond the end of the row. */
+/* Returns the columns of the set's members on its own level. If they wrap, hi is beyond the end of the row. */
 static run columns_of_members(const tt_uneven_set *s, const columns *w) {
   const int end = s->first + s->members, lo = column_at(s->first, s->of, w);
   if (end <= s->of) return (run){lo, column_at(end, s->of, w)};
@@ -107,12 +107,13 @@ static void append(tt_span_list *list, tt_span span) {
 
 /* ---- columns of levels ---- */
 
-/* p/q is slightly less than 1, so that the division rounds down. */
+/* Returns the row of a level. p/q is slightly less than 1, so that the division rounds down. */
 static columns row_of_level(const tt_uneven_cut *cut, int level) {
   return (columns){cut->columns[level], (1 << 20) - 1, 1 << 20};
 }
 
-/* The spans of columns `own` of level l, which may wrap, combined with columns inner[i] of each level i inside it. */
+/* Appends the spans of columns `own` of level l, which may wrap, combined with columns inner[i] of each level i inside
+ * it. */
 static void spans_inside(const tt_uneven_cut *cut, int l, run own, const run *inner, tt_buf buf,
                          tt_span_list *list) {
   const int levels = cut->tree->levels;
@@ -135,7 +136,7 @@ static void spans_inside(const tt_uneven_cut *cut, int l, run own, const run *in
   }
 }
 
-/* The columns of these shares at level `from` and inside it. Returns false if a share has no columns. */
+/* Computes the columns of these shares at level `from` and inside it. Returns false if a share has no columns. */
 static bool runs_of_shares(const tt_uneven_cut *cut, int from, const tt_share *shares, run *runs) {
   for (int i = from; i < cut->tree->levels; i++) {
     const columns at = row_of_level(cut, i);
@@ -206,7 +207,7 @@ static void narrow_alike(const narrowing *x, int level, tt_span d, int size, int
   }
 }
 
-/* The part of a line of domains from `from` up to but excluding `end`. */
+/* Returns the part of a line of domains from `from` up to but excluding `end`. */
 static tt_span clip_line(const tt_span *d, uint32_t at, uint32_t count, int64_t from, int64_t end) {
   const int64_t start = d->base + (int64_t)at * d->stride, stride = d->stride;
   const int64_t lo = from <= start ? 0 : (from - start + stride - 1) / stride;
@@ -253,7 +254,7 @@ static void narrow_in_run(const narrowing *x, int level, const tt_span *d, const
   }
 }
 
-/* The number of groups of a level. */
+/* Returns the number of groups of a level. */
 static int groups_of(const tt_tree *t, int level) {
   int groups = 1;
   for (int l = 0; l < level; l++) {
@@ -263,7 +264,7 @@ static int groups_of(const tt_tree *t, int level) {
   return groups;
 }
 
-/* The i-th run of groups of a level. A level without a list has a single run. */
+/* Returns the i-th run of groups of a level. A level without a list has a single run. */
 static tt_tree_run run_of_groups(const tt_tree *t, int level, int i) {
   if (t->level[level].each) return (tt_tree_run){t->level[level].each, groups_of(t, level), 0, 0};
   return t->run[t->level[level].at + i];
@@ -273,7 +274,7 @@ static int runs_of_level(const tt_tree *t, int level) {
   return t->level[level].each ? 1 : t->level[level].n;
 }
 
-/* The columns of the set in the j-th piece of a run. */
+/* Returns the columns of the set in the j-th piece of a run. */
 static run columns_in_piece(const narrowing *x, int level, int size, int j, int pieces) {
   const columns w = {size, 2 * j + 1, 2 * pieces};
   return level > x->set->level ? columns_shared(&x->set->inner[level], &w)
