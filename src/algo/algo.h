@@ -71,35 +71,35 @@ typedef struct tt_stage_use {
 
 enum { TT_ENTRIES = 12, TT_PARAMS = 12, TT_STAGE_USES = 6 };
 
-/* A family of algorithms. A callback may be NULL if its comment says what that means. */
+/* A family of algorithms. Some callbacks may be NULL; their comments say what that means. */
 typedef struct tt_algo {
   const char *name;           /* without parameters: "fold" */
   unsigned does;              /* a set of TT_DOES */
   bool helped;                /* can use ranks that contribute no data */
   tt_param params[TT_PARAMS]; /* the parameters that it accepts; unused entries are zero */
-  /* Returns NULL, or the reason why it cannot build the schedule ("needs a power of two"), or tt_no_memory. NULL means
-   * that it never refuses. */
+  /* Returns NULL, or the reason why it cannot build the schedule ("needs a power of two"), or tt_no_memory. A NULL
+   * callback means that it never refuses. */
   const char *(*refuse)(const tt_ask *ask);
   /* Returns the number of blocks that the vector is divided into. `build` may set another number (tt_build_cut), or
    * refuse if the reason appears only while it builds (tt_build_refuse). */
   uint32_t (*blocks)(const tt_ask *ask);
   void (*build)(tt_builder *b, const tt_ask *ask);
   /* Appends the i-th parameters that it proposes as a sample for this number of ranks; returns false past the end. Tests
-   * and proofs use these samples in addition to its entries. NULL means that there are only the entries. */
+   * and proofs use these samples in addition to its entries. A NULL callback means that only the entries are used. */
   bool (*samples)(int ranks, int i, tt_text *params);
-  /* Appends the i-th parameters, in addition to its entries, that may be fastest for these ranks and levels (see
-   * tt_algo_next_plan). NULL means none. */
+  /* Appends the i-th parameters that may be fastest for these ranks and levels, in addition to the entries (see
+   * tt_algo_next_plan); returns false past the end. A NULL callback means that only the entries are used. */
   bool (*plans)(int ranks, const char *levels, int i, tt_text *params);
   tt_suggestion sample[TT_ENTRIES],
       plan[TT_ENTRIES]; /* fixed lists, used if the callback is NULL */
-  /* Returns true if every rank takes the same steps (see tt_algo_uniform). NULL means false. */
+  /* Returns true if every rank takes the same steps (see tt_algo_uniform). A NULL callback means false. */
   bool (*uniform)(const tt_ask *ask, const tt_tree *tree);
-  /* Returns a lower bound on the number of messages that each rank sends in sequence. Called only for uniform plans. NULL
-   * means that only the schedule itself shows it. */
+  /* Returns a lower bound on the number of messages that each rank sends in sequence. Called only for uniform plans. A
+   * NULL callback means that only the schedule itself shows it. */
   int (*rounds)(const tt_ask *ask);
-  /* Returns true if it uses a tree on each level (see tt_algo_leaders). NULL means false. */
+  /* Returns true if it uses a tree on each level (see tt_algo_leaders). A NULL callback means false. */
   bool (*leaders)(const tt_ask *ask, const tt_tree *tree);
-  /* Lists the stages (see tt_algo_stages). NULL means that it is not a composition. */
+  /* Lists the stages (see tt_algo_stages). A NULL callback means that it is not a composition. */
   int (*stages)(const tt_ask *ask, const tt_tree *tree, tt_level_stage list[]);
   tt_stage_use stage[TT_STAGE_USES]; /* the stages that it offers for compositions, if any */
   tt_entry entries[TT_ENTRIES];      /* at least one; unused entries are zero */
@@ -138,9 +138,9 @@ typedef struct tt_plan_walk {
   int entry, family, proposal;
 } tt_plan_walk;
 
-/* Appends the text of the next plan whose time is worth predicting. The candidates of the table are first, then the plans
- * that families propose for this number of ranks and for `levels`, such as "rack:3 node:16 core:4", unless that is empty.
- * Returns false past the end. Some of these plans may refuse. */
+/* Appends the text of the next plan whose time is worth predicting. Starts with the candidates of the table, followed by
+ * the plans that families propose for this number of ranks and, unless it is empty, for `levels`, such as "rack:3 node:16
+ * core:4". Returns false past the end. Some of these plans may refuse. */
 bool tt_algo_next_plan(int ranks, const char *levels, tt_plan_walk *at, tt_text *name);
 /* Appends the text of the next plan that may be a stage at one of the levels in `where`, for a group of `ranks` ranks. If
  * `where` is 0, the group is small and the plan may be used at any level. Returns false past the end. */

@@ -194,7 +194,7 @@ void tt_plan_spec_free(tt_plan_spec *spec) {
   free(spec);
 }
 
-/* ---- plans that are kept ---- */
+/* ---- cached plans ---- */
 
 static int by_plan_text(const void *a, const void *b) {
   const tt_plan_spec *x = a, *y = b;
@@ -229,7 +229,7 @@ tutti_status tt_plan_spec_with_levels(const tt_plan_spec *spec, const char *leve
   return status;
 }
 
-/* ---- questions ---- */
+/* ---- properties of plans ---- */
 
 bool tt_arg_is(const tt_arg *x, const char *label) {
   const char *value = x->text + strlen(x->of->key) + 1;

@@ -178,7 +178,7 @@ static void broadcast_down(tt_builder *b, const tt_ask *ask, const tt_tree_node 
   if (input) tt_copy(b, dst, from);
 }
 
-/* Builds all messages up before all messages down: if both trees use the same pair of ranks, no sum has to wait for a
+/* Builds the upward messages before the downward ones: if both trees use the same pair of ranks, no sum has to wait for a
  * result. */
 static void tree_build(tt_builder *b, const tt_ask *ask) {
   const uint32_t S = (uint32_t)tt_param_number(ask, "segments", 1);

@@ -303,7 +303,7 @@ static void contents(const canvas *c) {
   tt_snapshot_free(&now);
 }
 
-/* Writes for each level how many messages, and how many vectors, cross it. */
+/* Writes how many messages and vectors cross each level. */
 static void crossings(const canvas *c) {
   const tt_picture *p = c->p;
   for (int l = 0; l < p->levels; l++) {

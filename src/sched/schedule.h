@@ -152,7 +152,7 @@ typedef struct tt_builder {
 /* `in_place` is ignored if the rank does not have both src and dst. */
 void tt_build_begin(tt_builder *b, const char *name, tutti_coll coll, int ranks, int rank, int root,
                     bool in_place, uint32_t blocks);
-/* Declares that ranks from `data` up only help; they have no buffer except tmp. */
+/* Declares that ranks from `data` up only help. They have no buffer except tmp. */
 void tt_build_data(tt_builder *b, int data);
 /* Changes the number of blocks of the vector. Must precede the first step. */
 void tt_build_cut(tt_builder *b, uint32_t blocks);
