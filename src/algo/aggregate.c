@@ -1,25 +1,25 @@
-/* aggregate.c - switches that sum: extra ranks without data form a tree above the others.
+/* aggregate.c - switches that reduce: extra ranks without data form a tree above the ranks with data.
  *
- * Idea       every rank with data sends its vector once, to the switch that it is connected
- *            to, and receives the result once. A switch sums the vectors of up to K members
- *            below it and passes the sum up; the top switch sends the result down. Switches are
- *            numbered row by row after the ranks with data, the lowest row first. With several
- *            trees, each tree sums a part of the vector on its own switches. With `striped`, all
- *            trees use the same switches, each at a different position in every tree, so that
- *            the load spreads. In a reduce only the path to the root goes down; in a broadcast
- *            only the path from the root goes up. In a reduce-scatter a switch sends down the
- *            blocks of the ranks below it; in an all-gather it sends these up.
- * Cost       2 ceil(log_K D) steps, for D ranks with data, each of which sends 1 vector
- *            and receives 1; a switch sends up to K+1 and keeps 1, of its trees' parts.
- * Scratch    on switches, up to a vector.
- * Invariant  the members below a switch are neighbours, added in their order. A barrier is
- *            one tree over all switches: if each tree has its own switches, the last switch
- *            sums the messages of the ranks, and all other switches are on the way there.
- *            With levels, the switches belong to groups of the machine: helper_tree.c.
- * Parameters share=N/M: helper_share.c. Otherwise either levels, per=, trees= and spread, as in helper_tree.c; or
- *            data=D, unless D is known; arity=K, by default D: a row of switches that are a tree each; `tree`: the
- *            least arity that fits; trees=T, by default as many as fit; `striped`. A tree has ceil(D/K) switches in
- *            its first row, and so on up to one switch; P is D plus all switches.
+ * Idea       Every rank with data sends its vector once, to its switch, and receives the result once. A switch
+ *            adds the vectors of up to K members below it and sends the sum up. The top switch sends the result
+ *            down. Switches are numbered after the ranks with data, row by row, from the lowest row. With
+ *            several trees, each tree reduces a part of the vector on switches that no other tree uses. With
+ *            `striped`, all trees use the same switches, each at a different position in every tree, which
+ *            spreads the load. In a reduce, data moves down only on the path to the root; in a broadcast, it
+ *            moves up only on the path from the root. In a reduce-scatter, a switch sends down the blocks of
+ *            the ranks below it; in an all-gather, it sends these blocks up.
+ * Cost       2 ceil(log_K D) steps for D ranks with data, each of which sends one vector and receives one. For the parts
+ *            of its trees, a switch sends up to K+1 times their size and stores them once.
+ * Scratch    Up to one vector on each switch.
+ * Invariant  The members below a switch are neighbours, and are added in their order. A barrier uses one tree
+ *            over all switches. If each tree has separate switches, the last switch adds the messages of all
+ *            ranks, and the other switches forward them. With levels, the switches belong to groups of the
+ *            machine: helper_tree.c.
+ * Parameters share=N/M: helper_share.c. Otherwise either levels, per=, trees= and spread, as in helper_tree.c;
+ *            or data=D, unless D is known; arity=K; `tree`, the smallest arity that fits; trees=T, by default
+ *            as many as fit; `striped`. Without arity or `tree`, K is D, so that each tree is a single switch.
+ *            A tree has ceil(D/K) switches in its first row, and so on up to one switch; P is D plus all
+ *            switches.
  * Source     Graham et al., Scalable Hierarchical Aggregation Protocol (SHARP), 2016.
  * See        tutti plan draw 'aggregate(data=4,arity=2)' -n 7
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -32,9 +32,9 @@ enum { MOST = 1 << 16 };
 
 typedef struct shape {
   int data, arity, trees;
-  int each;          /* switches of a tree */
-  bool striped, fit; /* fit: the arity follows from the number of helpers */
-  bool relays;       /* all switches but the last have one member below */
+  int each;          /* number of switches in a tree */
+  bool striped, fit; /* fit: derive the arity from the number of helpers */
+  bool relays;       /* every switch except the last has one member below it */
 } shape;
 
 /* ---- the shape of the trees ---- */
@@ -49,7 +49,7 @@ static int switches(int data, int arity) {
   return all;
 }
 
-/* The least arity whose trees use all helpers; 0: none. */
+/* Returns the smallest arity whose trees use all helpers, or 0 if no arity does. */
 static int least_arity(const shape *s, int helpers) {
   for (int arity = 2; arity <= s->data || arity == 2; arity++) {
     const int each = switches(s->data, arity);
@@ -58,7 +58,7 @@ static int least_arity(const shape *s, int helpers) {
   return 0;
 }
 
-/* Derives the parameters not given from the number of helpers. */
+/* Derives missing parameters from the number of helpers. */
 static void fill_shape_defaults(shape *s, int helpers) {
   if (s->fit) s->arity = least_arity(s, helpers);
   if (!s->arity) s->arity = (int)tt_max(2, (size_t)s->data);
@@ -66,7 +66,7 @@ static void fill_shape_defaults(shape *s, int helpers) {
   if (!s->trees) s->trees = s->striped ? helpers : (int)tt_max(1, (size_t)(helpers / s->each));
 }
 
-/* NULL, or an error about the parameters. */
+/* Returns NULL, or an error message about the parameters. */
 static const char *parse_tree_shape(const tt_ask *ask, shape *s) {
   const int known = ask->data < ask->ranks ? ask->data : 0;
   *s = (shape){0};
@@ -105,7 +105,8 @@ static const char *refuse_levels(const tt_ask *ask) {
   return wrong ? wrong : refuse_root(ask, h.data);
 }
 
-/* A share goes to a row of helpers, and the rest is folded. */
+/* Checks the parameters of a share. A row of helpers reduces that share of the vector, and the other ranks fold the
+ * remainder. */
 static const char *refuse_share(const tt_ask *ask) {
   static const char *const folds[] = {"ring", "halving", "seq"}, *const trees[] = {
                                                                      "per",   "arity",   "tree",
@@ -140,7 +141,7 @@ static const char *aggregate_refuse(const tt_ask *ask) {
   return text;
 }
 
-/* The number of ranks that own a block. */
+/* Returns the number of ranks that own a block. */
 static uint32_t data_of(const tt_ask *ask) {
   shape s;
   tt_helpers h;
@@ -158,11 +159,11 @@ static uint32_t aggregate_blocks(const tt_ask *ask) {
   return parse_tree_shape(ask, &s) ? 1 : (uint32_t)s.trees;
 }
 
-/* ---- one tree: members 0 .. D-1 are the ranks with data, then its switches follow ---- */
+/* ---- one tree: members 0 .. D-1 are the ranks with data, followed by its switches ---- */
 
 typedef struct spot {
-  int below, count; /* the first member below, and their number; 0 for ranks with data */
-  int above;        /* -1: at the top */
+  int below, count; /* the first member below, and how many there are; 0 for ranks with data */
+  int above;        /* the member above; -1 for the top switch */
 } spot;
 
 static spot relay_of(const shape *s, int member) {
@@ -194,7 +195,7 @@ static int rank_in_tree(const shape *s, int tree, int member) {
   return s->data + (s->striped ? (place + tree) % s->each : tree * s->each + place);
 }
 
-/* -1: the rank is not in this tree. */
+/* Returns the member number of a rank, or -1 if it is not in this tree. */
 static int member_of(const shape *s, int tree, int rank) {
   const int at = rank - s->data - (s->striped ? tree : tree * s->each);
   if (rank < s->data) return rank;
@@ -208,15 +209,15 @@ static bool holds_root(const shape *s, const tt_ask *ask, int member) {
   return m == member;
 }
 
-/* ---- what passes between a member and the one above ---- */
+/* ---- the blocks that a member exchanges with the one above ---- */
 
-/* A tree's part of the vector: a block, or, if ranks own blocks, those of some of them. */
+/* Returns a tree's part of the vector: one block or, if ranks own blocks, the blocks of some ranks. */
 static tt_owned part_of_tree(const shape *s, const tt_ask *ask, int tree) {
   if (!tt_coll_owned(ask->coll)) return (tt_owned){tree, tree + 1};
   return tt_owned_of_tree(s->data, s->trees, tree);
 }
 
-/* The ranks with data below a member: neighbours. */
+/* Returns the ranks with data below a member; their numbers are consecutive. */
 static tt_owned ranks_below(const shape *s, int member) {
   int first = member, last = member;
   while (first >= s->data) first = spot_of(s, first).below;
@@ -227,7 +228,7 @@ static tt_owned ranks_below(const shape *s, int member) {
   return (tt_owned){first, last + 1};
 }
 
-/* What a member sends to the one above, and gets from it. */
+/* The blocks that a member sends to the one above (passes_up) or receives from it (passes_down). */
 typedef tt_owned pass_fn(const shape *s, const tt_ask *ask, int tree, int member);
 static tt_owned passes_up(const shape *s, const tt_ask *ask, int tree, int member) {
   const tt_owned part = part_of_tree(s, ask, tree), none = {0, 0};
@@ -247,7 +248,7 @@ static bool same_blocks(tt_owned a, tt_owned b) {
   return a.lo == b.lo && a.hi == b.hi;
 }
 
-/* The longest run of consecutive ranks that pass the same blocks, starting with member i below x. */
+/* Returns the longest run of consecutive ranks, starting with member i below x, that exchange the same blocks. */
 static tt_peers run_of(const shape *s, const tt_ask *ask, int tree, const spot *x, int i,
                        pass_fn *pass, tt_owned *what) {
   tt_peers run = {rank_in_tree(s, tree, x->below + i), 1, 1};
@@ -259,7 +260,7 @@ static tt_peers run_of(const shape *s, const tt_ask *ask, int tree, const spot *
   return run;
 }
 
-/* Adds up what the members below send, or collects it. */
+/* Receives the blocks of the members below, and adds them if the collective reduces. */
 static void take_from_below(tt_builder *b, const shape *s, const tt_ask *ask, int tree,
                             const spot *x) {
   bool first = true, summed = false;
@@ -296,7 +297,7 @@ static void be_switch(tt_builder *b, const shape *s, const tt_ask *ask, int tree
   }
 }
 
-/* Makes one tree of all, over all switches. */
+/* Merges all trees into one that uses every switch. */
 static void merge_trees(shape *s) {
   s->relays = s->trees > 1 && !s->striped;
   if (s->relays) s->each *= s->trees;
@@ -346,7 +347,7 @@ static void aggregate_build(tt_builder *b, const tt_ask *ask) {
   }
 }
 
-/* Some shares; all shapes that have this number of ranks; then some levels. */
+/* Proposes some shares, then all shapes with this number of ranks, then some levels. */
 static bool aggregate_samples(int ranks, int i, tt_text *params) {
   if (tt_share_sample(ranks, &i, params)) return true;
   for (int striped = 0; striped < 2; striped++)

@@ -1,12 +1,11 @@
-/* binomial.c - gather and scatter over a tree: blocks of a subtree travel together.
+/* binomial.c - gather and scatter over a tree. The blocks of a subtree travel together.
  *
- * Idea       ranks are numbered relative to the root. A subtree of a k-nomial tree is a range of
- *            them, so its blocks are one span, which wraps at P. gather: a member
- *            puts its own block among those of its children and sends all up. scatter: it
- *            passes on those of its children and keeps its own.
- * Cost       at most ceil(log_K P) messages in sequence, and K-1 times that at the root, which
- *            moves the vector once; a block is sent once per level of its member's depth.
- * Scratch    the vector inside the tree; a member uses the blocks of its subtree.
+ * Idea       Ranks are numbered relative to the root. The ranks of a subtree of a k-nomial tree are consecutive, so their
+ *            blocks are a single span, which wraps at P. In a gather, a member stores its block among those of its
+ *            children and sends all of them up. In a scatter, it forwards its children's blocks and keeps its own.
+ * Cost       At most ceil(log_K P) messages in sequence, and up to K-1 times as many at the root, which moves the vector
+ *            once. A block is sent once for each level between its member and the root.
+ * Scratch    One vector on inner members, which use only the blocks of their subtree.
  * Parameters radix=2..16 (2).
  * Source     Thakur, Rabenseifner, Gropp, Int. J. HPC Appl. 19(1), 2005.
  * See        tutti plan draw binomial -n 7 -c gather
@@ -16,11 +15,11 @@
 typedef struct member {
   tt_builder *b;
   const tt_ask *ask;
-  int p;      /* counted from the root */
-  tt_buf buf; /* where its subtree's blocks are */
+  int p;      /* this rank, counted from the root */
+  tt_buf buf; /* buffer with the blocks of its subtree */
 } member;
 
-/* The blocks of members p .. p + count - 1. */
+/* Returns the blocks of members p .. p + count - 1. */
 static tt_span subtree_blocks(const member *m, int p, int count) {
   const int P = m->ask->ranks;
   return tt_range(m->buf, (uint32_t)((m->ask->root + p) % P), (uint32_t)count, (uint32_t)P);
@@ -44,7 +43,7 @@ static void pass(const member *m, const tt_peers *group, bool get) {
   if (rest) (get ? tt_recv : tt_send)(m->b, peer, subtree_blocks(m, last, rest));
 }
 
-/* The number of members in the subtree of p. */
+/* Returns the number of members in the subtree of p. */
 static int subtree_size(const tt_ask *ask, int p, int radix) {
   int64_t unit = 1;
   while (unit < ask->ranks && p / unit % radix == 0) unit *= radix;

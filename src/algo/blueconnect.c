@@ -1,19 +1,18 @@
-/* blueconnect.c - a fold level by level of the machine, from the innermost outwards.
+/* blueconnect.c - a fold that handles the levels of the machine one by one, from the innermost outwards.
  *
- * Idea       reduce-scatter among the ranks of a node, then of the remaining part among the
- *            nodes of a rack, then among racks; and all the way back. Each level's network
- *            therefore carries only the bytes that must cross it. This is a fold on the product
- *            of circles, one per level, starting with the innermost. Circles may have any size,
- *            and each its own fold sequence. Levels whose groups differ in size are in uneven.c.
- * Cost       one message a step, 2(P-1)/P of the vector in all; across the level
- *            with p groups, each of q ranks, 2(p-1)/p of a vector per group. In slices
- *            (TUTTI_SLICES) the levels overlap.
- * Scratch    none for allreduce and all-gather; partial sums for reduce-scatter.
- * Invariant  rank l of its group holds part l: its blocks are a run, whose offset and
- *            length are those of the paper's algorithm 1.
- * Parameters the levels, outermost first, as "rack:3 node:2 core:2" (topo_tree.h);
- *            ring | halving | seq=..., as in fold.c, one per level of more than one; or
- *            stages=A/B/C, any algorithm for each of them (algo_stages.h).
+ * Idea       Reduce-scatter among the ranks of a node, then of the remaining part among the nodes of a rack,
+ *            then among racks; an all-gather in the opposite order follows. Each level's network therefore
+ *            carries only the bytes that must cross it. This is a fold on a product of circles, one for each
+ *            level, starting with the innermost. Circles may have any size, and each can use a different fold
+ *            sequence. If the groups of a level differ in size, uneven.c is used.
+ * Cost       One message per step, and 2(P-1)/P of the vector in total. A level with p groups of q ranks each
+ *            carries 2(p-1)/p of a vector per group. In slices (TUTTI_SLICES) the levels overlap.
+ * Scratch    None for allreduce and all-gather; partial sums for reduce-scatter.
+ * Invariant  Rank l of its group holds part l. The blocks of a part are consecutive, with the offset and length
+ *            of the paper's algorithm 1.
+ * Parameters the levels, outermost first, as in "rack:3 node:2 core:2" (topo_tree.h); ring | halving | seq=...,
+ *            as in fold.c, one for each level with more than one member; or stages=A/B/C, with any algorithm
+ *            for each of them (algo_stages.h).
  * Source     Cho, Finkler, Kung, Hunter, BlueConnect, SysML 2019.
  * See        tutti plan draw 'blueconnect(rack:2 node:2 core:3)' -n 12
  *            tutti plan draw 'blueconnect(node:5 core:4,stages=lanes(n=2)/two-shot)' -n 20
@@ -73,7 +72,7 @@ static void blueconnect_build(tt_builder *b, const tt_ask *ask) {
   }
 }
 
-/* Appends sizes as levels. */
+/* Appends the sizes as levels with invented names. */
 static void add_levels(const int *size, int n, tt_text *params) {
   static const char *const names[] = {"room", "rack", "node", "chip", "core", "unit"};
   for (int i = 0; i < n; i++) tt_text_add(params, "%s%s:%d", i ? " " : "", names[i % 6], size[i]);
@@ -118,7 +117,7 @@ static bool blueconnect_samples(int ranks, int i, tt_text *params) {
   return false;
 }
 
-/* Every combination of halving and ring per level; and compositions. */
+/* Proposes every combination of halving and ring over the levels, then compositions. */
 static bool blueconnect_plans(int ranks, const char *levels, int i, tt_text *params) {
   tt_tree tree;
   int circles = 0, sizes[TT_LEVELS];

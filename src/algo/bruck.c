@@ -1,21 +1,20 @@
-/* bruck.c - Bruck's all-gather, its mirror the reduce-scatter, both in sequence, and his
- * all-to-all, the index operation: blocks travel in few hops, many in one message.
+/* bruck.c - Bruck's all-gather, the reduce-scatter that mirrors it, both in sequence as an allreduce, and Bruck's
+ * all-to-all (the index operation). Blocks travel in few steps, and many of them share a message.
  *
- * Idea       all-gather: rank r starts with its own block. When it has blocks r .. r+h-1, it
- *            receives the next h blocks from each of r + h, r + 2h ..., up to K-1 in one step, and
- *            then has K times as many. The reduce-scatter is the mirror: a rank sends back the
- *            blocks beyond its first h, and the receiver adds them. Blocks are counted from the
- *            rank's own block and wrap, so no final rotation is needed.
- *            all-to-all: a block that must move up k ranks is in slot k. The digits of k, to base
- *            K, are handled one after the other: all blocks with digit j move j * K^i ranks up
- *            together, into the same slots. At the end, the block in slot k comes from the rank k
- *            below. Blocks are packed before they are sent, because received blocks reuse their slots.
- * Cost       ceil(log_K P) steps each way, of up to K-1 messages; P-1 blocks. For K = 2 that
- *            is a fold by seq = P, ..., 8, 4, 2, 1. all-to-all: ceil(log_K P) rounds of K-1
- *            messages, or twice that if P is not a power of K; about (K-1)/K of the vector sent a
- *            round, and copied as often; two copies of the vector.
- * Scratch    none; reduce-scatter: the vector; all-to-all: two vectors.
- * Invariant  a block's sum is completed on its owner alone.
+ * Idea       In the all-gather, rank r starts with its own block. When it has blocks r .. r+h-1, it receives the next h
+ *            blocks from each of r + h, r + 2h ..., up to K-1 of them in one step, and then has K times as many. The
+ *            reduce-scatter is the mirror image: a rank sends back the blocks beyond its first h, and the receiver adds
+ *            them. Blocks are counted from the rank's own block and wrap, so no final rotation is needed. In the
+ *            all-to-all, a block that must move up k ranks is in slot k. The digits of k in base K are processed one
+ *            after the other: all blocks with digit j move up j * K^i ranks together, into the same slots. At the end,
+ *            the block in slot k is from the rank k below. Blocks are packed before they are sent, because received
+ *            blocks reuse their slots.
+ * Cost       ceil(log_K P) steps in each phase, with up to K-1 messages per step and P-1 blocks in total. With K = 2 this
+ *            equals a fold with seq = P, ..., 8, 4, 2, 1. The all-to-all takes ceil(log_K P) rounds of K-1 messages, or
+ *            twice that if P is not a power of K. Each round sends and copies about (K-1)/K of the vector, and the vector
+ *            is copied twice more.
+ * Scratch    None; reduce-scatter: the vector; all-to-all: two vectors.
+ * Invariant  Only the owner of a block completes its sum.
  * Parameters radix=2..16 (2).
  * Source     Bruck et al., IEEE Trans. Par. Distrib. Syst. 8(11), 1997.
  * See        tutti plan draw bruck -n 7
@@ -24,8 +23,8 @@
 
 /* ---- all-gather and reduce-scatter ---- */
 
-/* From h blocks to at most `radix` times as many: `full` ranks have h to give each, and one more
- * has the rest. */
+/* A step from h blocks to at most `radix` times as many: `full` ranks provide h blocks each, and one more
+ * provides the `rest`. */
 typedef struct stage {
   int P, rank, h, full, rest;
 } stage;
@@ -36,7 +35,7 @@ static stage stage_of(const tt_ask *ask, int h, int radix) {
   return s;
 }
 
-/* `count` blocks, from number `from` as rank r counts. */
+/* Returns the span of `count` blocks that starts `from` blocks after that of this rank. */
 static tt_span blocks_after_rank(const stage *s, tt_buf buf, int from, int count) {
   return tt_range(buf, (uint32_t)tt_mod((int64_t)s->rank + from, s->P), (uint32_t)count,
                   (uint32_t)s->P);
@@ -79,8 +78,8 @@ static void bruck_allgather(tt_builder *b, const stage *s, tt_buf have) {
 
 /* ---- all-to-all ---- */
 
-/* The places below P whose digit is j, where a digit weighs `unit`: those of whole periods in one
- * span, the rest in another. Returns the number of spans. */
+/* Lists the slots below P whose digit with weight `unit` is j: whole periods in one span, and the incomplete
+ * period in another. Returns the number of spans. */
 static int spans_with_digit(const tt_ask *ask, int radix, int unit, int j, tt_span spans[2]) {
   const int P = ask->ranks, period = radix * unit, from = j * unit, whole = P / period;
   const int rest = P - whole * period - from;

@@ -1,22 +1,21 @@
-/* circulant.c - n blocks follow each other through a circulant graph, and none waits.
+/* circulant.c - broadcast and reduce of n blocks, pipelined through a circulant graph without idle rounds.
  *
- * Idea       q = ceil(log2 P). Ranks are numbered relative to the root, around a circle. Skip q is P,
- *            and each lower skip is half of the next, rounded up, down to skip 0, which is 1. In round
- *            t each rank sends a block to the rank that is skip t mod q above, and receives one from
- *            the rank as far below. The root sends block t. The first block that rank r gets is r's
- *            base: r is a sum of skips, the largest first, and its base is the number of the last.
- *            After that it gets q blocks in q rounds, each once, and each after its sender got
- *            it. Every q rounds the same is repeated, with q added to the blocks' numbers. The
- *            reduce is the broadcast in reverse: a block is sent to the rank that it came from,
- *            which adds it.
- * Cost       n - 1 + q rounds of a message of 1/n of the vector in each direction, which is the
- *            minimum for n blocks. The time for long vectors approaches that of sending one
- *            vector, where a scatter and an all-gather send two.
- * Scratch    reduce: the vector, except at the root.
- * Invariant  a rank gets each block once, so the route of a block is a tree.
+ * Idea       q = ceil(log2 P). Ranks are numbered around a circle, relative to the root. Skip q is P, and each
+ *            lower skip is half of the next one, rounded up, down to skip 0, which is 1. In round t each rank
+ *            sends a block to the rank that is skip (t mod q) above it, and receives one from the rank equally
+ *            far below. The root sends block t. The first block that rank r receives is called its base: r is a
+ *            sum of skips, largest first, and the base is the number of the last skip in that sum. In the q
+ *            rounds after that it receives q different blocks, each after its sender has received it. The
+ *            pattern repeats every q rounds with block numbers increased by q. The reduce is the broadcast in
+ *            reverse: each block is sent back to the rank that it was received from, which adds it.
+ * Cost       n - 1 + q rounds, each with a message of 1/n of the vector in each direction, which is the minimum
+ *            for n blocks. For long vectors the time approaches that of sending one vector, whereas a scatter
+ *            with an all-gather sends two.
+ * Scratch    Reduce: one vector, except at the root.
+ * Invariant  A rank receives each block once, so the route of a block is a tree.
  * Parameters n=BLOCKS (4).
- * Source     Traeff, Optimal Broadcast Schedules in Logarithmic Time, arXiv 2407.18004, 2024; the
- *            search is its algorithm, with a set of bits instead of a list.
+ * Source     Traeff, Optimal Broadcast Schedules in Logarithmic Time, arXiv 2407.18004, 2024. The search is the
+ *            paper's algorithm, with a bit set instead of a list.
  * See        tutti plan draw 'circulant(n=3)' -n 7 -c broadcast
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
@@ -32,22 +31,21 @@ static uint32_t circulant_blocks(const tt_ask *ask) {
 
 enum { SKIPS = 31 };
 
-/* A rank of the broadcast. */
+/* The state of one rank. */
 typedef struct circulant {
   int P, q, skip[SKIPS + 1];
-  int me, root, n;                /* this rank, counted from the root; blocks */
-  int above[SKIPS], below[SKIPS]; /* the blocks that it sends up, and gets from below, in q
-                                           rounds */
+  int me, root, n;                /* this rank, counted from the root; number of blocks */
+  int above[SKIPS], below[SKIPS]; /* blocks sent up, and received from below, in q rounds */
 } circulant;
 
-/* A message of a round: its peer and block. A block below 0 means no message. */
+/* A message of a round. If `block` is negative, no message is sent. */
 typedef struct circulant_message {
   int peer, block;
 } circulant_message;
 
 /* ---- the schedule of q rounds ---- */
 
-/* The number of the last skip in the sum for rank r > 0. */
+/* Returns the number of the last skip in the sum for rank r, which must not be 0. */
 static int base_of(const circulant *c, int r) {
   int k = c->q;
   do {
@@ -57,19 +55,19 @@ static int base_of(const circulant *c, int r) {
   return k;
 }
 
-/* The search for the blocks that a rank gets. A block comes by way of a place on the circle that is
- * a sum of skips, and the block has the number of the last of them. No number is used twice. */
+/* The search for the blocks that a rank receives. A block reaches the rank through a position on the circle
+ * that is a sum of skips, and the number of the last skip is the number of the block. Each number is used once. */
 typedef struct search {
   const circulant *c;
-  int rank;       /* a turn after the root, which is at 0 and at P */
-  int last;       /* the place of the round before: that of the next round is below it */
-  int round;      /* the first one that has no block yet */
-  uint32_t bases; /* numbers that are not used yet: a set of bits */
-  int *block;     /* of each round */
+  int rank;       /* counted from the root one turn earlier; the root is at 0 and at P */
+  int last;       /* position found for the previous round; that of the next round is lower */
+  int round;      /* first round that has no block yet */
+  uint32_t bases; /* bit set of the numbers not used yet */
+  int *block;     /* the block of each round */
 } search;
 
-/* Visits the places at `from` plus a sum of skips with numbers less than `below`, the highest place
- * first. A round takes the highest that is at least its skip below the rank. */
+/* Visits the positions that are `from` plus a sum of skips with numbers below `below`, highest position first.
+ * Each round gets the highest position that is at least its skip below the rank. */
 static void find_blocks(search *s, int from, int below) {
   const int *skip = s->c->skip;
   for (int e = below - 1; e >= 0; e--) {
@@ -83,8 +81,8 @@ static void find_blocks(search *s, int from, int below) {
   }
 }
 
-/* The blocks that rank r gets in q rounds, where the root sends block t in round t; those
- * below 0 are of the q rounds before. The root's base is q, so it would get only such. */
+/* Computes the blocks that rank r receives in q rounds, if the root sends block t in round t. A negative number is a
+ * block of the previous q rounds. The root's base is q, so all of its blocks would be negative. */
 static void blocks_received(const circulant *c, int r, int block[SKIPS]) {
   const int q = c->q, base = r ? base_of(c, r) : q;
   search s = {c, c->P + r, 2 * c->P, 0, 0, block};
@@ -116,7 +114,7 @@ static int circulant_rounds(const circulant *c) {
   return c->n - 1 + c->q;
 }
 
-/* The block in round t. The rounds are numbered such that the last one is the last of a group of q; any block
+/* Returns the block in round t. Rounds are numbered such that the last round is also the last of a group of q. A block
  * number of n or above then means block n - 1. */
 static int block_in(const circulant *c, const int blocks[SKIPS], int t) {
   const int q = c->q, from = tt_mod(1 - c->n, q), round = from + t;
@@ -128,14 +126,14 @@ static int skip_in(const circulant *c, int t) {
   return c->skip[(tt_mod(1 - c->n, c->q) + t) % c->q];
 }
 
-/* What the rank sends to the rank above in round t. */
+/* Returns the message that the rank sends to the rank above in round t. */
 static circulant_message circulant_up(const circulant *c, int t) {
   const int peer = tt_mod((int64_t)c->me + skip_in(c, t), c->P);
   return (circulant_message){tt_mod((int64_t)peer + c->root, c->P),
                              peer > 0 ? block_in(c, c->above, t) : -1};
 }
 
-/* What it gets from the rank below. */
+/* Returns the message that it receives from the rank below in round t. */
 static circulant_message circulant_in(const circulant *c, int t) {
   const int peer = tt_mod((int64_t)c->me - skip_in(c, t), c->P);
   return (circulant_message){tt_mod((int64_t)peer + c->root, c->P),
@@ -155,8 +153,8 @@ static void circulant_broadcast(tt_builder *b, const circulant *c) {
   if (!c->me) tt_copy(b, tt_range(TT_DST, 0, n, n), tt_range(TT_SRC, 0, n, n));
 }
 
-/* The root sends block n - 1 more than once, first in round n - 1, where in reverse its sum is
- * complete. */
+/* The broadcast's root sends block n - 1 several times, first in round n - 1. The reduce runs in reverse, so
+ * the sum of that block is complete in round n - 1. */
 static void circulant_reduce(tt_builder *b, const circulant *c) {
   const tt_buf sums = c->me ? TT_TMP : TT_DST;
   bool *added = calloc((size_t)c->n, sizeof *added);
@@ -191,7 +189,8 @@ static bool circulant_samples(int ranks, int i, tt_text *params) {
   return true;
 }
 
-/* 2, 8, 16, 32 ...: 4 is what its entry says. All ranks' messages are simulated: few enough. */
+/* Proposes n = 2, 8, 16, 32 and so on; the entry covers 4. The simulation handles every message of all ranks, so their
+ * number is limited. */
 static bool circulant_plans(int ranks, const char *levels, int i, tt_text *params) {
   const int n = i ? 4 << i : 2;
   (void)levels;

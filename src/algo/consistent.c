@@ -1,22 +1,20 @@
-/* consistent.c - the generalized allreduce, with the same grouping on all ranks.
+/* consistent.c - the generalized allreduce, with additions grouped in the same way on all ranks.
  *
- * Idea       fold by halving i times (fold.c). Now every block has N = N(i) holders,
- *            members 0..N-1, which complete the sum by recursive doubling. With H the largest
- *            power of two in N, members v and v + H first add as a pair; then both go through
- *            the cube of H, where partners differ in one bit. A member v + H whose partner
- *            would be beyond N asks member (v with that bit changed) instead, which has the
- *            same sum. Then the way back of the fold. Every rank is every member, of another
- *            block each.
- *            rank-order: no fold, one block, member = rank, and bits from the lowest
- *            on, so that sums are of neighbours. Of V = 2^ceil(log2 P) members those from P
- *            on are on the rank V/2 below, and the last exchange is local.
- * Cost       i + ceil(log2 P) steps, i = 0 .. ceil(log2 P); one less if the last fold leaves two of
- *            three vectors (i=4 on 23 ranks), because the exchange after it overlaps it. Sent are
- *            2(P-N) blocks for the fold, 2(N-H) and N log2 H for the rest, in at most 4 messages a
- *            step.
- *            rank-order: at most 2 messages, each the vector, a step.
- * Scratch    up to 3 vectors less a block; rank-order: 2, on some ranks 4.
- * Invariant  all holders of a block add in the same order.
+ * Idea       Fold by halving i times (fold.c). Every block then has N = N(i) holders, members 0..N-1, which complete the
+ *            sum by recursive doubling. H is the largest power of two that is at most N. Members v and v + H first add
+ *            their sums as a pair. Then both take part in recursive doubling on H members, in which partners differ in
+ *            one bit. If the partner of member v + H would be N or above, it uses member (v with that bit flipped)
+ *            instead, which has the same sum. The reverse phase of the fold follows. Each rank acts as every member, for
+ *            a different block each. With rank-order, nothing is folded, the vector is a single block, and ranks are
+ *            members. Bits are processed from the lowest up, so that sums are of neighbours. The number of members is
+ *            rounded up to V, a power of two. Members from P up are simulated by the rank V/2 below, and the last
+ *            exchange is local.
+ * Cost       i + ceil(log2 P) steps, i = 0 .. ceil(log2 P); one less if the last fold leaves two of three vectors (i=4 on
+ *            23 ranks), because the exchange that follows overlaps it. A rank sends 2(P-N) blocks in the fold, and 2(N-H)
+ *            and N log2 H blocks after it, in at most 4 messages per step. With rank-order, a step has at most 2
+ *            messages, each a whole vector.
+ * Scratch    Up to 3 vectors less one block; rank-order: 2 vectors, 4 on some ranks.
+ * Invariant  All holders of a block add in the same order.
  * Parameters i=I, or rank-order.
  * Source     ours; the fold is Kolmakov and Zhang's, 2020.
  * See        tutti plan draw 'consistent(i=1)' -n 7
@@ -33,7 +31,7 @@ static bool power_of_two(int n) {
   return (n & (n - 1)) == 0;
 }
 
-/* Does every rank have the whole vector all along? Then it need not be cut. */
+/* Returns true if every rank works on the whole vector in each step. The vector then need not be divided. */
 static bool keeps_whole_vector(const tt_ask *ask) {
   return tt_param_given(ask, "rank-order") || (folds_of(ask) == 0 && power_of_two(ask->ranks));
 }
@@ -57,8 +55,8 @@ static uint32_t consistent_blocks(const tt_ask *ask) {
 
 /* ---- P blocks ---- */
 
-/* Where members' sums are: in two regions of tmp, unrolled so that member k of this rank is k below
- * its top and nothing wraps; or in dst. */
+/* The buffer with the members' sums. LEFT and RIGHT are regions of tmp that do not wrap: member k of this rank
+ * is k blocks below the top. OUT is dst. */
 typedef enum region { LEFT, RIGHT, OUT } region;
 
 typedef struct cube {
@@ -74,8 +72,8 @@ static tt_span members(const cube *c, region at, int lo, int run, int times) {
   return (tt_span){TT_TMP, (uint32_t)base, 0, (uint32_t)run, 2 * (uint32_t)run, 1, (uint32_t)times};
 }
 
-/* Members lo..lo+run-1, and `times` such runs, each two run lengths after the last, receive the sum
- * of the member `from` above. */
+/* Members lo..lo+run-1 add the sum of the member `from` above. This is repeated for `times` runs, whose starts
+ * are 2 * run apart. */
 typedef struct pass {
   int lo, run, times, from;
   tt_side side;
@@ -94,7 +92,7 @@ static void exchange_passes(cube *c, const pass *p, int n, region here, region t
   }
 }
 
-/* Members v and v + H add as a pair; those without a partner just move. */
+/* Adds the sums of members v and v + H as a pair. Members without a partner are only copied. */
 static void pair_up(cube *c) {
   const int H = c->H, pairs = c->N - H;
   const tt_group *g = &c->f.g;
@@ -123,7 +121,7 @@ static void go_through_the_cube(cube *c) {
   }
 }
 
-/* The last fold, if no pairs follow: stores its vectors where the cube expects them, in tmp. */
+/* Runs the last fold if pair_up does not follow, and stores the vectors in tmp, where go_through_the_cube expects them. */
 static void fold_into_the_cube(cube *c, int n) {
   const int m = c->N, kept = 2 * m - n;
   tt_fold_down(&c->f, 0, n, m, members(c, LEFT, kept, n - m, 1));
@@ -162,7 +160,7 @@ static int host(const line *x, int member) {
   return member < x->P ? member : member - x->half;
 }
 
-/* Is there a rank in the member's subtree of `bit` members? */
+/* Returns true if a rank exists in the member's subtree of `bit` members. */
 static bool lives(const line *x, int member, int bit) {
   return (member & ~(bit - 1)) < x->P;
 }
@@ -171,8 +169,8 @@ static tt_span alternate_block(tt_span here, uint32_t block) {
   return tt_block(TT_TMP, block + (here.buf == TT_TMP && tt_span_block(&here, 0) == block));
 }
 
-/* Members of this rank exchange with their partners in one bit; at[i]: where the sum of member i
- * is. */
+/* Exchanges the sums of this rank's members with the partners that differ in one bit. at[i] is the position of member i's
+ * sum. */
 static void exchange_with_partners(const line *x, const int *member, int n, int bit, tt_span *at) {
   for (int i = 0; i < n; i++)
     if (lives(x, member[i], bit)) tt_send(x->b, host(x, member[i] ^ bit), at[i]);
@@ -207,7 +205,7 @@ static void consistent_build(tt_builder *b, const tt_ask *ask) {
   if (!keeps_whole_vector(ask))
     build_blocks(b, ask);
   else if (power_of_two(ask->ranks))
-    tt_doubling_algo.build(b, ask); /* the same plan */
+    tt_doubling_algo.build(b, ask); /* it would be the same plan */
   else
     build_line(b, ask);
 }
@@ -218,7 +216,7 @@ static bool consistent_plans(int ranks, const char *levels, int i, tt_text *para
   return i < tt_ceil_log2((uint64_t)ranks);
 }
 
-/* In rank order some ranks lack partners and others do not. */
+/* In rank order, returns false unless P is a power of two, because otherwise only some ranks lack partners. */
 static bool consistent_uniform(const tt_ask *ask, const tt_tree *tree) {
   return !tree && (!keeps_whole_vector(ask) || power_of_two(ask->ranks));
 }

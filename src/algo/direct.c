@@ -1,17 +1,15 @@
-/* direct.c - no intermediate ranks: every rank reads what it needs from where it is.
+/* direct.c - collectives without intermediate ranks: every rank reads its data directly from the ranks that have it.
  *
- * Idea       one-shot: every rank publishes its vector and sums all vectors.
- *            two-shot: every rank sums its own block of all vectors in one
- *            pass, publishes it, and reads the others' blocks. direct: every rank
- *            reads the blocks that are for it, each from where it is.
- * Cost       one-shot 1 step, (P-1) vectors read; two-shot 2 steps, 2(P-1)/P of
- *            a vector read; direct 1 step. Each in P-1 messages a step: for shared
- *            memory.
- * Scratch    one-shot in place one vector, all-to-all in place less than one, else none.
- * Invariant  operands in rank order, the same on all ranks. All-to-all in place: the lower
- *            of two ranks receives its block where its own one was, which the other has
- *            by then copied to scratch; so no rank waits for itself.
- * Source     the switch reduction of NVLink SHARP, done by the readers.
+ * Idea       With one-shot, every rank publishes its vector and adds all vectors. With two-shot, every rank adds its
+ *            block of all vectors in one pass, publishes the sum, and reads the others' blocks. With direct, every rank
+ *            reads the blocks meant for it, each from the rank that has it.
+ * Cost       One-shot takes 1 step, which reads (P-1) vectors; two-shot takes 2 steps, which read 2(P-1)/P of a vector;
+ *            direct takes 1 step. Each step has P-1 messages, which suits shared memory.
+ * Scratch    One-shot in place: one vector; all-to-all in place: less than one; otherwise none.
+ * Invariant  Operands are added in rank order, the same on all ranks. All-to-all in place: the lower of two
+ *            ranks receives its block where its own one was, after the other rank has copied that to scratch.
+ *            Therefore no two ranks wait for each other.
+ * Source     the in-switch reduction of NVLink SHARP, here done by the ranks that read.
  * See        tutti plan draw two-shot -n 4
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "algo.h"
@@ -28,7 +26,7 @@ static tt_span own_block(const tt_ask *ask, tt_buf buf) {
   return tt_block(buf, (uint32_t)ask->rank);
 }
 
-/* Every rank sends the others' blocks to them, copies its own, and receives the blocks meant for it. In a
+/* Every rank sends the other ranks' blocks to them, copies its own, and receives the blocks meant for it. In a
  * gather only the root receives, and in a scatter only the root sends. */
 static void direct_exchange(tt_builder *b, const tt_ask *ask) {
   const bool root = ask->rank == ask->root, copies = root || !tt_coll_rooted(ask->coll);

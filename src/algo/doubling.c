@@ -1,11 +1,10 @@
 /* doubling.c - recursive doubling: in step i ranks 2^i apart exchange sums.
  *
- * Idea       each rank adds its partner's sum to its own until all ranks are included. Ranks
- *            beyond the largest power of two send their vector to a neighbour first and
- *            get the result last.
- * Cost       ceil(log2 P) steps and vectors, two more if P is not a power of two.
- * Scratch    one vector, two in place for odd logarithms.
- * Invariant  a rank's sum covers neighbouring ranks, in rank order. Sums alternate between
+ * Idea       Each rank adds its partner's sum to its own until all ranks are included. Each rank beyond the
+ *            largest power of two first sends its vector to a neighbour, which sends it the result at the end.
+ * Cost       ceil(log2 P) steps and vectors; two more of each if P is not a power of two.
+ * Scratch    One vector; two in place if the logarithm is odd.
+ * Invariant  A rank's sum covers neighbouring ranks, in rank order. Sums alternate between
  *            dst and tmp, since a vector that is being sent must stay unchanged.
  * Source     Thakur, Rabenseifner, Gropp, Int. J. HPC Appl. 19(1), 2005.
  * See        tutti plan draw doubling -n 6
@@ -15,7 +14,7 @@
 static void doubling_build(tt_builder *b, const tt_ask *ask) {
   const int n = tt_floor_log2(ask->ranks), extra = ask->ranks - (1 << n), r = ask->rank;
   const bool folded = r < 2 * extra;
-  if (folded && r % 2 == 0) { /* sends its vector, gets the result */
+  if (folded && r % 2 == 0) { /* sends its vector and receives the result */
     tt_send(b, r + 1, tt_block(TT_SRC, 0));
     tt_recv(b, r + 1, tt_block(TT_DST, 0));
     return;

@@ -1,19 +1,17 @@
-/* elimination.c - 3-2 elimination: halving and doubling where threes become twos.
+/* elimination.c - 3-2 elimination: halving and doubling, with groups of three reduced to two.
  *
- * Idea       ranks begin as groups of one. In every step neighbouring groups join in pairs,
- *            and if their number is odd the first three join; so after floor(log2 P)
- *            steps there is one group. The two members of a pair halve the vector or part that
- *            both have. In a group of three, a, b and c, first b and c halve their sum, then c gives
- *            its half to a, a gives the other half of its sum to b, and c has nothing left. The
- *            additional round delays only the first group, which is `a` of the next three
- *            and is not needed earlier. short: whole vectors instead of halves; c gets the
- *            result from b at the end.
- * Cost       ceil(log2 P) + floor(log2 P) steps, less than 3 vectors sent and 1.5 added
- *            by the busiest rank; short: at most ceil(log2 P) steps, one more if P is not a
- *            power of two, and floor(log2 P) vectors, one more then too.
- * Scratch    none; short: one vector, two in place for some P.
- * Invariant  holder k of a group after i steps has part k of 2^i. A sum is of
- *            neighbours, in their order, with the same brackets everywhere.
+ * Idea       Ranks start as groups of one. In every step neighbouring groups join in pairs; if their number is odd, the
+ *            first three join. After floor(log2 P) steps one group is left. The two members of a pair halve the vector or
+ *            part that both have. In a group of three, a, b and c, first b and c halve their sum. Then c sends its half
+ *            to a, a sends the other half of its sum to b, and c has nothing left. The additional round delays only the
+ *            first group, which is `a` of the next three and is not needed earlier. With `short`, members exchange whole
+ *            vectors instead of halves, and c receives the result from b at the end.
+ * Cost       ceil(log2 P) + floor(log2 P) steps; the busiest rank sends less than 3 vectors and adds 1.5.
+ *            short: at most ceil(log2 P) steps and floor(log2 P) vectors, and one more of each if P is not a
+ *            power of two.
+ * Scratch    None; short: one vector, or two in place for some P.
+ * Invariant  After i steps, holder k of a group has part k of 2^i. A sum is of neighbours, in their order,
+ *            grouped in the same way on all ranks.
  * Parameters short.
  * Source     Rabenseifner and Traeff, EuroPVM/MPI 2004, LNCS 3241.
  * See        tutti plan draw elimination -n 7
@@ -32,25 +30,25 @@ static uint32_t elimination_blocks(const tt_ask *ask) {
 
 typedef enum role { FIRST, SECOND, THIRD } role;
 
-/* One step of a rank: its role in a pair or three, and the ranks that meet. */
+/* One step of a rank: its role in a pair or group of three, and the ranks in that group. */
 typedef struct meeting {
   role me;
   bool three;
   int rank[3];
 } meeting;
 
-/* The first of the groups that become group g when `count` of them join. */
+/* Returns the first of the groups that form group g when `count` groups join. */
 static int joined_from(int g, int count) {
   return 2 * g + (count % 2 && g > 0);
 }
 
-/* The rank that is holder k of group g; with whole vectors, ranks of its first subgroups. */
+/* Returns the rank that is holder k of group g. With whole vectors, holders are ranks of the group's first subgroups. */
 static int holder(int ranks, int step, int g, int k) {
   for (; step > 0; step--, k >>= 1) g = joined_from(g, ranks >> (step - 1)) + (k & 1);
   return g;
 }
 
-/* Lists the steps of a rank and returns their number; it is idle after the last. */
+/* Lists the steps of a rank and returns their number. The rank is idle after the last. */
 static int meetings_of(const tt_ask *ask, meeting *list, int *part) {
   const int n = tt_floor_log2(ask->ranks);
   int g = ask->rank, k = 0;
@@ -81,7 +79,7 @@ static void elimination_reduce(tt_builder *b, const meeting *m, tt_buf have, tt_
   tt_span low_sum = low, high_sum = high;
   low_sum.buf = high_sum.buf = TT_DST;
   low.buf = high.buf = have;
-  const int last = m->three ? THIRD : SECOND; /* sends a half to the first */
+  const int last = m->three ? THIRD : SECOND; /* the one that sends a half to the first */
   if (m->me == FIRST) {
     tt_send(b, m->rank[SECOND], high);
     tt_recv_reduce(b, m->rank[last], low_sum, low, TT_OWN_FIRST);

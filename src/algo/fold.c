@@ -1,23 +1,20 @@
-/* fold.c - fold the ranks' blocks together around a group, for any P.
+/* fold.c - fold the ranks' blocks around a group, for any P.
  *
- * Idea       on a circle, rank g holds block g-k as its vector k. A fold sequence
- *            P = N0 > N1 > ... > 1, N(i+1) >= N(i)/2, says how many vectors are
- *            live: every rank sends vectors N(i+1)..N(i)-1 a distance
- *            d = N(i)-N(i+1) down the circle, where they are added to vectors
- *            N(i+1)-d..N(i+1)-1. At the end rank g owns block g; run backwards, the
- *            sequence shares the sums. If N falls by one: the ring. If N halves: the
- *            bandwidth-optimal generalized allreduce. Sequences between are valid too. A
- *            product of circles is folded one by one: 2x2x2 is recursive halving and doubling.
- * Cost       one message a step each way; 2(P-1)/P of the vector in all.
- * Scratch    none for allreduce and all-gather; partial sums for reduce-scatter.
- * Invariant  vectors `touched` and above are partial sums in the work buffer; those
- *            below are still only the input. If one message needs both, the
- *            few inputs are copied next to the sums first.
- * Parameters ring | halving | seq=7.4.2.1 (with a group one for all levels, or one
- *            each: seq=ring/4.2.1); group=3x2x2, outermost level first, folded in
- *            that order, or, with inner, last level first; or stride=S: rank
- *            S*p has position p (no common factor with P; -1: the other way
- *            round); rings=R: circles 1, -1, 2, -2 ... ranks a step, a part each.
+ * Idea       On a circle, vector k of rank g is block g-k. A fold sequence P = N0 > N1 > ... > 1, with N(i+1)
+ *            >= N(i)/2, lists how many vectors are live. In each step, every rank sends vectors N(i+1)..N(i)-1
+ *            a distance d = N(i)-N(i+1) down the circle, where they are added to vectors N(i+1)-d..N(i+1)-1. At
+ *            the end rank g owns the sum of block g. The same sequence in reverse distributes the sums. If N
+ *            falls by one, this is the ring. If N halves, it is the bandwidth-optimal generalized allreduce.
+ *            Any sequence in between is valid. A product of circles is folded circle by circle: 2x2x2 is
+ *            recursive halving and doubling.
+ * Cost       One message per step in each phase; 2(P-1)/P of the vector in total.
+ * Scratch    None for allreduce and all-gather; for reduce-scatter, the partial sums.
+ * Invariant  Vectors `touched` and above are partial sums in the work buffer; those below are still in the
+ *            input. If one message needs both, the few inputs are first copied next to the sums.
+ * Parameters ring | halving | seq=7.4.2.1 (with a group, one for all levels or one for each: seq=ring/4.2.1);
+ *            group=3x2x2, outermost level first, folded in that order or, with inner, last level first; or
+ *            stride=S: rank S*p has position p (S has no common factor with P; -1 reverses the direction);
+ *            rings=R: R circles with strides 1, -1, 2, -2 ..., each for a part of the vector.
  * Source     Kolmakov and Zhang, A Generalization of the Allreduce Operation,
  *            2020; ring: Patarasuk and Yuan, J. Par. Distrib. Comput. 69(2), 2009;
  *            levels: Cho et al., BlueConnect, SysML 2019.
@@ -37,8 +34,8 @@ static int rings_of(const tt_ask *ask) {
   return tt_param_number(ask, "rings", 1);
 }
 
-/* The stride of the i-th simultaneous ring: 1, -1, and on with the generators of the circle; starts
- * again after the last. */
+/* Returns the stride of the i-th simultaneous ring: 1, -1, then the other generators of the circle. The list repeats
+ * after the last. */
 static int ring_generator(int ranks, int i) {
   for (int s = 1;; s = 2 * (s + 1) < ranks ? s + 1 : 1) {
     if (tt_gcd(s, ranks) != 1) continue;
@@ -85,7 +82,7 @@ static void fold_build(tt_builder *b, const tt_ask *ask) {
   tt_build_weave(b, from, rings_of(ask));
 }
 
-/* A pseudorandom sequence determined by `u`. */
+/* Appends a pseudorandom sequence determined by `u`. */
 static void any_sequence(int n, uint64_t u, tt_text *params) {
   tt_text_add(params, "seq=%d", n);
   for (; n > 1; u = tt_mix(u + 1)) {
@@ -114,7 +111,7 @@ static bool fold_samples(int ranks, int i, tt_text *params) {
   return n;
 }
 
-/* A sequence that falls by a quarter, two simultaneous rings, and circles of prime sizes. */
+/* Proposes two simultaneous rings, a sequence whose numbers fall by a quarter, and circles of prime sizes. */
 static bool fold_plans(int ranks, const char *levels, int i, tt_text *params) {
   int sizes[TT_LEVELS];
   (void)levels;
@@ -133,7 +130,7 @@ static bool fold_plans(int ranks, const char *levels, int i, tt_text *params) {
   return n;
 }
 
-/* A ring with any stride, or several, looks the same from every rank. */
+/* Checks only the first ring. Rings with other strides also look the same from every rank. */
 static bool fold_uniform(const tt_ask *ask, const tt_tree *tree) {
   const tt_group g = group_of_ring(ask, 0);
   return tt_group_fits(&g, tree);

@@ -1,21 +1,18 @@
-/* generalized.c - the generalized allreduce with fewer steps than a fold there and back.
+/* generalized.c - the generalized allreduce with fewer steps than a fold and its reverse.
  *
- * Idea       fold by halving (fold.c), but keep rho results instead of one; then the first r
- *            steps of the way back are not needed. r = L keeps all of them, so there is no
- *            way back: the latency-optimal allreduce, and on circles of two, recursive
- *            doubling. Result x is the sum for block 0 shifted by x, so it needs the same
- *            partial sums, shifted. There are two kinds: primes, the sums that met a partner
- *            in every step so far, and stars, those of vector 0, which was left out whenever
- *            the number of vectors was odd. Until it is odd for the first time both are the
- *            same and are computed once; an odd step leaves the stars unchanged.
- * Cost       2L - r steps of one message, L = ceil(log2 P) on one circle. A step that
- *            halves n sends floor(n/2) + rho - 1 blocks, at most P; rho is the number
- *            of vectors that the last skipped step would have made. With r = L the
- *            vector is one block.
- * Scratch    up to 3 vectors.
- * Invariant  primes are never in dst, so the last step can put the results there.
- * Same       the sum is grouped differently on different ranks, except on circles of two:
- *            for integers, min and max (the prover finds out).
+ * Idea       Fold by halving (fold.c), but keep rho results instead of one. Then the first r steps of the reverse phase
+ *            can be skipped. With r = L nothing remains of the reverse phase: this is the latency-optimal allreduce and, on
+ *            circles of two, recursive doubling. Result x is the sum for block 0 shifted by x, so it needs the same
+ *            partial sums, shifted. There are two kinds of them. Primes are sums that had a partner in every step so far.
+ *            Stars are sums of vector 0, which is left out whenever the number of vectors is odd. Up to the first odd
+ *            number both are equal and computed once; an odd step leaves the stars unchanged.
+ * Cost       2L - r steps of one message, where L = ceil(log2 P) on one circle. A step that halves n sends floor(n/2) +
+ *            rho - 1 blocks, at most P; rho is the number of vectors that the last skipped step would have produced. With
+ *            r = L the vector is a single block.
+ * Scratch    Up to 3 vectors.
+ * Invariant  Primes are never in dst, so the last step can store the results there.
+ * Same       Different ranks group the sum differently, except on circles of two. All ranks get the same bits for
+ *            integers, min and max, which the prover detects.
  * Parameters r=R or latency (r = L); group=3x2x2 and inner as in fold.c.
  * Source     Kolmakov and Zhang, A Generalization of the Allreduce Operation, 2020,
  *            sections 8 and 9.
@@ -45,7 +42,7 @@ static const char *generalized_refuse(const tt_ask *ask) {
   return skipped > steps_down(&g) ? R_WRONG : NULL;
 }
 
-/* Without a way back every step uses all positions, so the vector need not be cut. */
+/* Returns true if no reverse phase remains. Every step then uses all positions, so the vector need not be divided. */
 static bool needs_no_partition(const tt_ask *ask) {
   const tt_group g = tt_group_of(ask, 1);
   return skipped_of(ask, &g) == steps_down(&g);
@@ -55,12 +52,12 @@ static uint32_t generalized_blocks(const tt_ask *ask) {
   return needs_no_partition(ask) ? 1 : (uint32_t)ask->ranks;
 }
 
-/* ---- the way down with rho results ---- */
+/* ---- folding to rho results ---- */
 
 enum { MOST_STEPS = 64 };
 
 typedef struct halving {
-  int level, n, m; /* of n vectors of a level, m stay */
+  int level, n, m; /* the step keeps m of the level's n vectors */
 } halving;
 
 typedef enum place { SOURCE, RESULT, TMP0, TMP1, TMP2 } place;
@@ -68,13 +65,13 @@ typedef enum place { SOURCE, RESULT, TMP0, TMP1, TMP2 } place;
 typedef struct wide {
   tt_fold f;
   halving step[MOST_STEPS];
-  int steps, cut; /* from step `cut` on all results are kept */
+  int steps, cut; /* all results are kept from step `cut` */
   int rho;
-  place star, prime; /* the same until a number is odd */
+  place star, prime; /* equal up to the first odd number of vectors */
 } wide;
 
-/* Positions lo..hi-1 on the circle of the step, with all blocks that go along. After the level of
- * the cut these are all of every circle. */
+/* Returns the blocks of positions lo..hi-1 on the circle of this step or, on levels after that of the cut, all blocks of
+ * every circle. */
 static tt_span span_of_positions(const wide *w, const halving *h, place at, int lo, int hi) {
   const int level = w->step[w->cut].level;
   const tt_buf buf = at == SOURCE ? TT_SRC : at == RESULT ? TT_DST : TT_TMP;
@@ -91,7 +88,7 @@ static place fresh(place a, place b) {
   return at;
 }
 
-/* Adds what is received for positions lo..hi-1 to what is there already. */
+/* Adds the data received for positions lo..hi-1 to the data at `own`. */
 static void add_received(const wide *w, const halving *h, place to, place own, int lo, int hi) {
   tt_recv_reduce(w->f.b, tt_group_peer(&w->f.g, h->level, h->n - h->m),
                  span_of_positions(w, h, to, lo, hi), span_of_positions(w, h, own, lo, hi),
@@ -106,15 +103,14 @@ static void add_local(const wide *w, const halving *h, place to, place own, plac
                   first ? other : mine);
 }
 
-/* The number of consecutive steps that halve an even number, starting at step `from`. */
+/* Returns the number of consecutive steps that halve an even number, starting at step `from`. */
 static int even_run(const wide *w, int from) {
   int i = from;
   while (i < w->steps && w->step[i].n % 2 == 0) i++;
   return i - from;
 }
 
-/* While stars and primes are the same: alternates buffers so that the last sum of the run is in
- * dst. */
+/* Runs a step while stars and primes are equal. Alternates between buffers so that the last sum of the run is in dst. */
 static void together(wide *w, int i, int hi) {
   const halving *h = &w->step[i];
   if (h->n % 2) { /* vector 0 is left out */
@@ -124,7 +120,7 @@ static void together(wide *w, int i, int hi) {
   }
   const bool here = w->star == RESULT;
   place to = even_run(w, i) % 2 && !here ? RESULT : fresh(w->star, w->star);
-  if (here && i + 1 == w->steps) { /* no free buffer: adds in place */
+  if (here && i + 1 == w->steps) { /* no free buffer, so adds in place */
     tt_recv(w->f.b, tt_group_peer(&w->f.g, h->level, h->m), span_of_positions(w, h, to, 0, hi));
     add_local(w, h, RESULT, RESULT, to, 0, hi);
     to = RESULT;
@@ -134,7 +130,7 @@ static void together(wide *w, int i, int hi) {
   w->star = w->prime = to;
 }
 
-/* Stars and primes differ: an even step adds the received vectors to both. */
+/* Runs a step in which stars and primes differ. An even step adds the received vectors to both. */
 static void fold_star_and_prime(wide *w, int i, int rho, int hi) {
   const halving *h = &w->step[i];
   const place in = fresh(w->star, w->prime);
@@ -142,7 +138,7 @@ static void fold_star_and_prime(wide *w, int i, int rho, int hi) {
   if (h->n % 2) {
     add_received(w, h, in, w->prime, 1, hi);
     w->prime = in;
-  } else if (h->m == 1) { /* the end of the level: no more primes */
+  } else if (h->m == 1) { /* last step of the level: no primes remain */
     add_received(w, h, home, w->star, 0, rho);
     w->star = w->prime = home;
   } else {
@@ -194,10 +190,10 @@ static void generalized_build(tt_builder *b, const tt_ask *ask) {
     tt_fold_up(&w.f, w.step[i].level, w.step[i].n, w.step[i].m, TT_DST);
 }
 
-/* Every r on the circle, then every split of P, both ways, with every r. */
+/* Proposes every r on one circle, then every factorization of P in both orders, with every r. */
 static bool generalized_samples(int ranks, int i, tt_text *params) {
   const int log = tt_ceil_log2((uint64_t)ranks);
-  const int variants = log + 3; /* exceeds the number of steps of a split; larger r wrap */
+  const int variants = log + 3; /* more than any factorization has steps; larger r wrap around */
   if (i <= log) {
     tt_text_add(params, "r=%d", i);
     return true;
@@ -210,7 +206,7 @@ static bool generalized_samples(int ranks, int i, tt_text *params) {
   return g.levels;
 }
 
-/* Circles of two behind the odd part of P, such as 3x2x2. */
+/* Returns the odd part of P followed by circles of two, such as 3x2x2. */
 static tt_group twos_behind_odd(int ranks) {
   const int twos = ranks & -ranks, odd = ranks / twos;
   tt_group g = {.ranks = ranks};
@@ -219,9 +215,9 @@ static tt_group twos_behind_odd(int ranks) {
   return g;
 }
 
-/* Every r between those of fold(halving) and latency on one circle; for even P every r that skips only
- * steps on circles of two, where all ranks get the same bits; and every r on the machine's levels, the
- * innermost folded first. */
+/* Proposes three groups of plans: on one circle, every r between those of fold(halving) and latency; for even P, every r
+ * that skips only steps on circles of two, which give all ranks the same bits; and every r on the machine's levels, with
+ * the innermost folded first. */
 static bool generalized_plans(int ranks, const char *levels, int i, tt_text *params) {
   const int circle = tt_ceil_log2((uint64_t)ranks) - 1;
   if (i < circle) {
@@ -231,7 +227,7 @@ static bool generalized_plans(int ranks, const char *levels, int i, tt_text *par
   i -= circle;
   tt_group g = twos_behind_odd(ranks);
   int twos = tt_ceil_log2((uint64_t)(ranks & -ranks));
-  if (ranks == 1 << twos) twos--; /* with all steps on circles of two it is doubling */
+  if (ranks == 1 << twos) twos--; /* with all steps on circles of two it would be doubling */
   tt_text_add(params, "r=%d,", i < twos ? i + 1 : i + 1 - twos);
   if (i >= twos) g.levels = tt_group_of_levels(ranks, levels, g.size);
   tt_group_print(params, g.size, g.levels);

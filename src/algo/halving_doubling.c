@@ -1,15 +1,14 @@
 /* halving_doubling.c - recursive halving and doubling in binary blocks, for any P.
  *
- * Idea       P is a sum of powers of two; the ranks form groups of these sizes, the
- *            largest first. Every group halves the vector among its members. Then the
- *            smallest sends its sums to the next one, whose members have the same part
- *            in smaller pieces, and so on to the largest. The results come back the
- *            same way, and every group reassembles the vector.
- * Cost       2 floor(log2 P) steps; the busiest rank sends 2 vectors, in up to
- *            P_i / P_(i+1) messages a step from a group to the next.
- * Scratch    none.
- * Invariant  a group's ranks come before those of smaller groups, and partners' sums
- *            are of neighbours: rank order is kept.
+ * Idea       P is a sum of powers of two, and the ranks form groups of these sizes, largest first. Every group halves the
+ *            vector among its members. Then the smallest group sends its sums to the next larger one, whose members hold
+ *            the same parts in larger pieces or the same size, and so on up to the largest. The results return in the
+ *            opposite order, and every group reassembles the vector.
+ * Cost       2 floor(log2 P) steps. The busiest rank sends 2 vectors. From one group to the next, a step has up to P_i /
+ *            P_(i+1) messages.
+ * Scratch    None.
+ * Invariant  The ranks of a group precede those of smaller groups, and partners' sums are of neighbours, so rank order is
+ *            kept.
  * Source     binary blocks: Thakur, Rabenseifner, Gropp, Int. J. HPC Appl. 19(1),
  *            2005; Goyal et al., Accurate, Large Minibatch SGD, 2017.
  * See        tutti plan draw halving-doubling -n 7
@@ -24,7 +23,7 @@ static uint32_t halvingdoubling_blocks(const tt_ask *ask) {
   return (uint32_t)top_bit(ask->ranks);
 }
 
-/* A group of consecutive ranks; size 0: none. */
+/* A group of consecutive ranks, empty if size is 0. */
 typedef struct group {
   int first, size;
 } group;

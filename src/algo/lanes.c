@@ -1,18 +1,16 @@
-/* lanes.c - n lanes, each folded by itself; the lanes then double across.
+/* lanes.c - n lanes, each folded separately, followed by recursive doubling across the lanes.
  *
- * Idea       rank r is member r / n of lane r mod n. The vector has q = floor(P/n) blocks. A lane
- *            folds by halving (fold.c) on the circle of its members, until member p has the lane's
- *            sum of block p. The n ranks that have the same block exchange it by doubling, where
- *            partners differ in one bit of the lane. For n = 3 * 2^k three sums are left; in two
- *            rounds all of their ranks form (x0 + x1) + x2. The fold's mirror is the way back. A
- *            lane with q + 1 members does the same: its last member owns no block.
- * Cost       2 ceil(log2 ceil(P/n)) + ceil(log2 n) rounds of one message; at most 2 +
- *            ceil(log2 n) / q vectors sent. n = P is doubling for any P of this form; few lanes
- *            are a fold.
- * Scratch    up to 2 vectors.
- * Invariant  a lane's sum of a block is formed on one rank, and all ranks add the lanes' sums in the
- *            same order: the same bits everywhere.
- * Parameters n=N: 2^k or 3 * 2^k lanes.
+ * Idea       Rank r is member r / n of lane r mod n. The vector has q = floor(P/n) blocks. A lane folds by halving
+ *            (fold.c) on the circle of its members, after which member p has the lane's sum of block p. The n ranks that
+ *            have the same block exchange it by recursive doubling, in which partners differ in one bit of the lane
+ *            number. For n = 3 * 2^k three sums remain, and all of their ranks compute (x0 + x1) + x2 in two rounds. The
+ *            reverse of the fold follows. A lane with q + 1 members does the same, but its last member owns no block.
+ * Cost       2 ceil(log2 ceil(P/n)) + ceil(log2 n) rounds of one message, and at most 2 + ceil(log2 n) / q vectors sent.
+ *            With n = P this is recursive doubling for any P of this form; with few lanes it is close to a fold.
+ * Scratch    Up to 2 vectors.
+ * Invariant  A lane's sum of a block is computed on one rank, and all ranks add the lanes' sums in the same order. All
+ *            ranks therefore get the same bits.
+ * Parameters n=N lanes; N is 2^k or 3 * 2^k.
  * Source     ours; the fold is Kolmakov and Zhang's, 2020.
  * See        tutti plan draw 'lanes(n=3)' -n 11
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -22,7 +20,7 @@
 
 #define WRONG "n is 2^k or 3 * 2^k, and at least 2"
 
-/* The largest power of two that divides n. */
+/* Returns the largest power of two that divides n. */
 static int twos_of(int n) {
   return n & -n;
 }
@@ -33,7 +31,7 @@ static const char *lanes_refuse(const tt_ask *ask) {
   return n > ask->ranks ? "there are more lanes than ranks" : NULL;
 }
 
-/* 3, 4, 6, 8, 12 and so on; 2 lanes are what its entry says. */
+/* Proposes n = 3, 4, 6, 8, 12 and so on; the entry covers 2 lanes. */
 static bool lanes_samples(int ranks, int i, tt_text *params) {
   const int n = i % 2 ? 4 << i / 2 : 3 << i / 2;
   tt_text_add(params, "n=%d", n);
@@ -53,8 +51,8 @@ typedef struct lane {
   tt_builder *b;
   bool in_place;
   int lanes, q;
-  int me, member, size; /* this rank's lane, its number in it, and the lane's members */
-  int touched;          /* vectors at and above this one are partial sums in dst; those below are input */
+  int me, member, size; /* this rank's lane, its number in the lane, and the lane's size */
+  int touched; /* vectors from this one up are partial sums in dst; those below are input */
 } lane;
 
 static lane lane_of(tt_builder *b, const tt_ask *ask) {
@@ -70,7 +68,8 @@ static int member_at(const lane *l, int by) {
   return tt_mod(l->member + by, l->size) * l->lanes + l->me;
 }
 
-/* Vectors lo..hi-1 of this rank: vector k is block (member - k) mod size; block q does not exist and is left out. */
+/* Returns the span of vectors lo..hi-1 of this rank. Vector k is block (member - k) mod size. Block q does not exist and
+ * is left out. */
 static tt_span lane_vectors(const lane *l, tt_buf buf, int lo, int hi) {
   int first = tt_mod(l->member - hi + 1, l->size), count = hi - lo;
   if (l->size > l->q && first <= l->q && l->q < first + count) count--;
@@ -78,7 +77,7 @@ static tt_span lane_vectors(const lane *l, tt_buf buf, int lo, int hi) {
   return tt_range(buf, (uint32_t)first, (uint32_t)count, (uint32_t)l->q);
 }
 
-/* Moves vectors lo..hi-1 to one buffer if needed, and returns it. */
+/* Copies vectors lo..hi-1 into one buffer if they are in two, and returns the buffer. */
 static tt_buf gather(lane *l, int lo, int hi) {
   if (l->touched >= hi) return TT_SRC;
   if (l->touched > lo) {
@@ -89,8 +88,8 @@ static tt_buf gather(lane *l, int lo, int hi) {
   return TT_DST;
 }
 
-/* Of n live vectors m stay: m..n-1 are sent n-m members down, where they are added to others; the sums
- * are stored in buffer `to`. */
+/* Runs one step of the fold, which keeps m of n live vectors. Vectors m..n-1 are sent n-m members down and added there;
+ * `to` is the buffer for the sums. */
 static void down(lane *l, int n, int m, tt_buf to) {
   const int d = n - m;
   const tt_span away = lane_vectors(l, gather(l, m, n), m, n);
@@ -118,19 +117,20 @@ static bool is_dst(const lane *l, const tt_span *at) {
   return at->buf == TT_DST || (l->in_place && at->buf == TT_SRC);
 }
 
-/* The block in a layer of tmp other than where it is now. */
+/* This rank's block in a layer of tmp that does not overlap `at`. */
 static tt_span elsewhere(const lane *l, const tt_span *at) {
   const tt_span block = tt_block(TT_TMP, (uint32_t)l->member);
   const bool there = at->buf == TT_TMP && tt_span_block(at, 0) == tt_span_block(&block, 0);
   return tt_layer(block, there, (uint32_t)l->q);
 }
 
-/* The sum of this rank's and the peer's block, on both. last: it goes to dst. */
+/* Exchanges the block with another lane and returns where the sum is: in dst if this is the last exchange, otherwise in
+ * tmp. */
 static tt_span exchange(const lane *l, int other, tt_span at, bool last) {
   const tt_side side = other < l->me ? TT_OWN_LAST : TT_OWN_FIRST;
   const tt_span tmp = elsewhere(l, &at), dst = tt_block(TT_DST, (uint32_t)l->member);
   tt_send(l->b, in_lane(l, other), at);
-  if (last && is_dst(l, &at)) { /* the block that is being sent must stay until it is consumed */
+  if (last && is_dst(l, &at)) { /* the sum must not overwrite a block that is still being sent */
     tt_recv(l->b, in_lane(l, other), tmp);
     tt_reduce_local(l->b, dst, side == TT_OWN_FIRST ? at : tmp, side == TT_OWN_FIRST ? tmp : at);
   } else {
@@ -139,7 +139,7 @@ static tt_span exchange(const lane *l, int other, tt_span at, bool last) {
   return last ? dst : tmp;
 }
 
-/* (x0 + x1) + x2 on three ranks, g = 0, 1, 2, in two rounds; x is this rank's. */
+/* Computes (x0 + x1) + x2 on three ranks, g = 0, 1, 2, in two rounds. x is this rank's operand. */
 static void join_three(const lane *l, int twos, tt_span x) {
   const int g = l->me / twos, k = l->me % twos;
   const int above = in_lane(l, (g + 1) % 3 * twos + k), below = in_lane(l, (g + 2) % 3 * twos + k);
@@ -148,7 +148,7 @@ static void join_three(const lane *l, int twos, tt_span x) {
   if (g == 0) {
     tt_recv(l->b, below, in); /* x2 */
     tt_send(l->b, below, x);
-    if (is_dst(l, &x)) { /* which is being sent until the sum comes */
+    if (is_dst(l, &x)) { /* x may still be in transit until the sum arrives */
       const tt_span two = elsewhere(l, &in);
       tt_recv(l->b, above, two);
       tt_reduce_local(l->b, dst, two, in);
@@ -179,7 +179,8 @@ static void across(const lane *l, tt_span at) {
 static void lanes_build(tt_builder *b, const tt_ask *ask) {
   lane l = lane_of(b, ask);
   int live[34] = {l.size}, steps = 0;
-  const bool one_round = l.lanes <= 3; /* across: its sum goes to dst, so it begins elsewhere */
+  const bool one_round =
+      l.lanes <= 3; /* its sum is written to dst, so its input must not be there */
   for (; live[steps] > 1; steps++) live[steps + 1] = (live[steps] + 1) / 2;
   for (int i = 0; i < steps; i++)
     down(&l, live[i], live[i + 1], i + 1 == steps && one_round ? TT_TMP : TT_DST);

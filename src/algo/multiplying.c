@@ -1,14 +1,13 @@
 /* multiplying.c - recursive multiplying: in each step, groups of up to K ranks exchange sums.
  *
- * Idea       recursive doubling with K ports: in a step, K ranks that differ in one
- *            digit send each other their sums, and each adds all in one pass. If P is
- *            a product of factors up to K, these are the steps. Otherwise only the largest
- *            power of K ranks take part; the others, p, p + power ..., send their
- *            vector to one of these first and get the result last.
- * Cost       a step per factor, with factor - 1 messages; or floor(log_K P) steps and
- *            two more. All messages are whole vectors.
- * Scratch    one vector, two in place for some numbers of steps.
- * Invariant  the operands of a step are in the same order on all ranks of the group.
+ * Idea       Recursive doubling with K ports. In a step, K ranks that differ in one digit send their sums to each other,
+ *            and each adds all of them in one pass. If P is a product of factors up to K, these are the steps. Otherwise
+ *            only the largest power of K ranks take part. Rank p of these first receives the vectors of ranks p + power,
+ *            p + 2 power ..., and sends them the result at the end.
+ * Cost       One step per factor, with factor - 1 messages; or floor(log_K P) steps and two more. All messages are whole
+ *            vectors.
+ * Scratch    One vector; for some numbers of steps two if in place.
+ * Invariant  All ranks of the group add the operands of a step in the same order.
  * Parameters radix=2..16 (4).
  * Source     Ruefenacht, Bull, Booth, Parallel Computing 69, 2017; k-ported: as in
  *            MPICH's recursive exchange.
@@ -18,7 +17,7 @@
 
 enum { STEPS = 32 };
 
-/* The factors of the steps; their product is the number of ranks that take part. */
+/* Stores the factors of the steps and returns how many there are. Their product is the number of ranks that take part. */
 static int factors_of(const tt_ask *ask, int *factor) {
   const int ranks = ask->ranks, radix = tt_param_number(ask, "radix", 4);
   int n = 0, left = ranks;

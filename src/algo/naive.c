@@ -1,9 +1,9 @@
-/* naive.c - one reducer: every rank sends its vector to one rank, which sums them
- * in one pass and sends the result to all.
+/* naive.c - a single reducer: every rank sends its vector to one rank, which adds them in one pass and sends the result
+ * to all ranks.
  *
- * Cost       2 steps, but the root moves 2(P-1) vectors: linear in P.
- * Scratch    none.
- * Invariant  the root's operands are in rank order.
+ * Cost       2 steps, but the root moves 2(P-1) vectors, which is linear in P.
+ * Scratch    None.
+ * Invariant  The root adds the operands in rank order.
  * Source     the baseline of Gibiansky, Bringing HPC Techniques to Deep Learning,
  *            2017 (the ring allreduce of Baidu).
  * See        tutti plan draw naive -n 4

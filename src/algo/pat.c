@@ -1,21 +1,22 @@
-/* pat.c - parallel aggregated trees: binomial trees, far ranks first, few blocks in a message.
+/* pat.c - parallel aggregated trees: binomial trees, far ranks first, and few blocks per message.
  *
- * Idea       all-gather: rank r counts blocks relative to its own. Block k comes down a binomial tree:
- *            the rank whose distance is the lowest bit of k sends it, and numbers it k without that
- *            bit. The farthest ranks therefore exchange first, a block each, and the nearest last, most
- *            blocks. At most A blocks go in a message: blocks U apart, U a power of two, travel
- *            together. Between these U-trees, each step doubles the blocks that a rank has; inside, steps
- *            pass the members of a tree of U one by one, the farthest branch first. reduce-scatter: the
- *            same steps backwards; a rank sends what it would receive, and adds. allreduce: both.
- * Cost       each way ceil(log2 ceil(P/U)) + min(U, P) - 1 messages, at most ceil(log2 P) in a
- *            chain, and P-1 blocks; U is 1 unless A is below P/2. If P is not a power of two and a
- *            message has several blocks, the vector is copied once each way.
- * Scratch    none, reduce-scatter the vector; with these copies two vectors: in the second, the
- *            blocks continue past P, so that those of a message are evenly spaced. Blocks keep their
- *            positions, so sums that are pending at the same time are not contiguous.
- * Invariant  a block's sum is completed on its owner alone. The first to be added to block k
- *            comes from the next rank, as its block k + 1, if k is even and k + 1 < P.
- * Parameters buffer=A, blocks in a message (no limit).
+ * Idea       In the all-gather, rank r counts blocks relative to its own. Block k moves down a binomial tree: it is
+ *            received from the rank whose distance is the lowest set bit of k, where it has the number k without that
+ *            bit. Therefore the farthest ranks exchange first, one block each, and the nearest ranks last, with most
+ *            blocks. A message contains at most A blocks: blocks a distance U apart, where U is a power of two, travel
+ *            together. Between these U-trees, each step doubles the blocks of a rank. Within them, steps process the
+ *            members of a tree of size U one by one, starting with the farthest branch. The reduce-scatter runs the same
+ *            steps in reverse: a rank sends where it would receive, and adds the blocks that it receives. An allreduce
+ *            runs both.
+ * Cost       ceil(log2 ceil(P/U)) + min(U, P) - 1 messages in each phase, of which at most ceil(log2 P) are in a chain,
+ *            with P-1 blocks; U is 1 unless A is below P/2. If P is not a power of two and a message has several blocks,
+ *            the vector is copied once in each phase.
+ * Scratch    None; reduce-scatter: one vector; with these copies two vectors, the second of which continues the blocks
+ *            past P, so that the blocks of a message are evenly spaced. Blocks keep their positions, so sums that are
+ *            pending at the same time are not contiguous.
+ * Invariant  Only the owner of a block completes its sum. If k is even and k + 1 < P, the first operand added to block k
+ *            is received from the next rank, which calls it block k + 1.
+ * Parameters buffer=A, the number of blocks in a message; unlimited by default.
  * Source     Jeaugey, PAT: a new algorithm for all-gather and reduce-scatter operations at
  *            scale, arXiv 2506.20252, 2025.
  * See        tutti plan draw 'pat(buffer=2)' -n 8 -c allgather
@@ -24,7 +25,7 @@
 
 #include "algo.h"
 
-/* The blocks first, first + stride ... below P come over an edge of `hop` ranks. */
+/* An edge of `hop` ranks, over which blocks first, first + stride ... below P are received. */
 typedef struct edge {
   int first, hop, stride;
 } edge;
@@ -33,15 +34,15 @@ typedef struct pat {
   tt_builder *b;
   const tt_ask *ask;
   int apart;     /* U */
-  bool unrolled; /* blocks are in tmp, where they do not wrap at P */
+  bool unrolled; /* blocks are in tmp and do not wrap at P */
 } pat;
 
-/* ceil(n / d), for d that may be beyond n. */
+/* Returns ceil(n / d), also for d > n. */
 static int parts(int n, int d) {
   return n / d + (n % d > 0);
 }
 
-/* The least distance for which no message has more than `most` blocks. */
+/* Returns the smallest distance for which messages have at most `most` blocks. */
 static int distance_of(int ranks, int most) {
   int U = 1;
   while (parts(ranks, U) / 2 > most || (U > 1 && parts(ranks - 1, U) > most)) U *= 2;
@@ -52,7 +53,7 @@ static int rank_at_distance(const pat *x, int apart) {
   return tt_mod((int64_t)x->ask->rank + apart, x->ask->ranks);
 }
 
-/* `count` blocks from number `from`, as this rank counts, `stride` apart. */
+/* Returns the span of `count` blocks, `stride` apart, that starts `from` blocks after that of this rank. */
 static tt_span spaced(const pat *x, tt_buf buf, int from, int stride, int count) {
   const uint32_t at = (uint32_t)(x->ask->rank + from), P = (uint32_t)x->ask->ranks;
   const uint32_t n = (uint32_t)count, apart = (uint32_t)stride;
@@ -61,7 +62,7 @@ static tt_span spaced(const pat *x, tt_buf buf, int from, int stride, int count)
   return (tt_span){buf, at % apart, at % P / apart, n, P / apart, apart, 1};
 }
 
-/* Copies the whole vector into tmp, unrolled; or from there to dst. */
+/* Copies the whole vector to tmp, where it does not wrap, or from tmp to dst. */
 static void copy_vector(const pat *x, bool in) {
   const uint32_t P = (uint32_t)x->ask->ranks, r = (uint32_t)x->ask->rank;
   const tt_span upper = tt_range(TT_TMP, r, P - r, P), lower = tt_range(TT_TMP, 0, r, P);
@@ -81,7 +82,7 @@ static void gather_over_edge(const pat *x, edge e) {
   tt_recv(x->b, rank_at_distance(x, e.hop), spaced(x, buf, e.first, e.stride, count));
 }
 
-/* A block that nothing was added to is in src, unless the vector was copied. */
+/* Reduces over an edge. A block to which nothing has been added yet is in src, unless the vector was copied. */
 static void reduce_over_edge(const pat *x, edge e, bool last) {
   const int P = x->ask->ranks, count = parts(P - e.first, e.stride);
   const bool ends = x->ask->coll == TUTTI_REDUCE_SCATTER;
@@ -95,7 +96,7 @@ static void reduce_over_edge(const pat *x, edge e, bool last) {
   if (last) tt_mark_completes(x->b);
 }
 
-/* Down the branches of member p, whose lowest bit is `bit`: the farthest first. */
+/* Gathers over the branches of member p, whose lowest set bit is `bit`, starting with the farthest. */
 static void gather_in_tree(const pat *x, int p, int bit) {
   for (int hop = bit / 2; hop >= 1; hop /= 2) {
     if (p + hop >= x->ask->ranks) continue;

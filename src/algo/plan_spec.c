@@ -1,6 +1,6 @@
 /* plan_spec.c - parses the text of a plan, and compares plans.
  *
- * Invariant  the only file that takes the text of a plan apart (tests/sh/laws.sh).
+ * Invariant  No other file parses the text of a plan (tests/sh/laws.sh).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "plan_spec.h"
 
@@ -16,7 +16,7 @@ static tutti_status no_memory(void) {
 
 /* ---- values ---- */
 
-/* "4", as a whole. */
+/* Parses a number that must fill the whole range, such as "4". */
 static bool read_number(const char *at, const char *end, int *value) {
   char *stop;
   const long number = strtol(at, &stop, 10);
@@ -28,14 +28,14 @@ static bool is_word(const char *at, const char *end, const char *word) {
   return (size_t)(end - at) == strlen(word) && memcmp(at, word, strlen(word)) == 0;
 }
 
-/* An item of sequences: a word, or the number of live vectors. */
+/* Parses one item of a sequence: a word, or the number of live vectors. */
 static bool read_live(const char *at, const char *end, int *value) {
   *value = is_word(at, end, "ring") ? TT_SEQ_RING : TT_SEQ_HALVING;
   if (is_word(at, end, "ring") || is_word(at, end, "halving")) return true;
   return read_number(at, end, value) && *value > 0;
 }
 
-/* Items with one of `between` between them; a slash ends the sequence of a level. */
+/* Parses items that are separated by one of the characters in `between`. A slash ends the sequence of a level. */
 static tutti_status read_list(tt_arg *x, const char *at, const char *end, const char *between,
                               bool *ok) {
   x->list = malloc((2 * (size_t)(end - at) + 1) * sizeof *x->list);
@@ -81,7 +81,7 @@ static tutti_status read_stages(tt_arg *x, const char *at, const char *end, bool
   return TUTTI_OK;
 }
 
-/* The text of a value; *ok: it is one. */
+/* Parses the text of a value. Sets *ok to whether it is valid. */
 static tutti_status read_value(tt_arg *x, const char *at, const char *end, bool *ok) {
   switch (x->of->kind) {
     case TT_PARAM_WORD: return TUTTI_OK;
@@ -104,7 +104,7 @@ static bool has_key(const tt_param *of) {
   return of->kind != TT_PARAM_WORD && of->kind != TT_PARAM_LEVELS;
 }
 
-/* Which of the family's parameters this is, or NULL; *value: where its value begins. */
+/* Returns the family's parameter that this text sets, or NULL. *value points to the start of its value. */
 static const tt_param *find_param(const tt_algo *family, const char *at, const char *end,
                                   const char **value) {
   const char *equals = memchr(at, '=', (size_t)(end - at));
@@ -118,7 +118,7 @@ static const tt_param *find_param(const tt_algo *family, const char *at, const c
   return NULL;
 }
 
-/* "none of: ring halving seq= LEVEL:N" */
+/* Formats an error such as "none of: ring halving seq= LEVEL:N". */
 static tutti_status refuse_param(const tt_plan_spec *spec, const char *at, const char *end) {
   tt_text known = {0};
   for (const tt_param *of = spec->family->params; of < spec->family->params + TT_PARAMS && of->key;
@@ -194,14 +194,14 @@ void tt_plan_spec_free(tt_plan_spec *spec) {
   free(spec);
 }
 
-/* ---- plans that are kept ---- */
+/* ---- cached plans ---- */
 
 static int by_plan_text(const void *a, const void *b) {
   const tt_plan_spec *x = a, *y = b;
   return strcmp(x->text, y->text);
 }
 
-/* They are in a balanced tree, because a proof names some thousand of them again and again. */
+/* Plans are kept in a balanced tree, because a proof looks up thousands of them repeatedly. */
 tutti_status tt_plan_spec_named(const char *text, const tt_plan_spec **spec) {
   tutti_status status = TUTTI_OK;
   tt_plan_spec asked = {.text = (char *)tt_algo_full_name(text)}, *made = NULL;
@@ -229,7 +229,7 @@ tutti_status tt_plan_spec_with_levels(const tt_plan_spec *spec, const char *leve
   return status;
 }
 
-/* ---- questions ---- */
+/* ---- properties of plans ---- */
 
 bool tt_arg_is(const tt_arg *x, const char *label) {
   const char *value = x->text + strlen(x->of->key) + 1;
@@ -276,7 +276,7 @@ bool tt_plan_spec_is_one_of(const tt_plan_spec *spec, const tt_plan_spec *family
 
 /* ---- forms ---- */
 
-/* One parameter: levels, numbers that grow and stages without their numbers. */
+/* Appends one parameter; omits levels, numbers that grow with the ranks, and such numbers within stages. */
 static void form_arg(const tt_arg *x, tt_text *form) {
   if (x->of->kind == TT_PARAM_LEVELS)
     tt_text_add(form, "levels");
@@ -301,7 +301,8 @@ void tt_plan_spec_form(const tt_plan_spec *spec, tt_text *form) {
   form->failed |= !part;
   for (int i = 0; part && i < spec->n; i++) form_arg(&spec->arg[i], &part[i]);
   if (part)
-    qsort(part, (size_t)spec->n, sizeof *part, by_text); /* in whatever order they were given */
+    qsort(part, (size_t)spec->n, sizeof *part,
+          by_text); /* their order in the text does not matter */
   for (int i = 0; part && i < spec->n; i++) {
     form->failed |= part[i].failed;
     tt_text_add(form, "%c%s", i ? ',' : '(', part[i].at ? part[i].at : "");

@@ -1,14 +1,14 @@
-/* rabenseifner.c - halve the vector, double the distance; then back. Extra ranks folded.
+/* rabenseifner.c - recursive halving, then recursive doubling, on a power of two of ranks. The other ranks are folded.
  *
- * Idea       a reduce-scatter by recursive halving and an all-gather by recursive
- *            doubling among the largest power of two of ranks, Q. Each of the others
- *            sends its vector to its neighbour first and gets the result last. reduce: the
- *            parts go to the root up a binomial tree instead. broadcast: they go down
- *            that tree from the root, then the all-gather, which is van de Geijn's.
- * Cost       2 log2 Q steps and 2(Q-1)/Q vectors; if P is not a power of two, 2 steps and a
- *            vector more each way (reduce and broadcast: 1, one way).
- * Scratch    none; reduce: the vector.
- * Invariant  partners' sums are of neighbouring ranks: rank order is kept.
+ * Idea       A reduce-scatter by recursive halving and an all-gather by recursive doubling among Q ranks, the largest
+ *            power of two. Each of the other ranks first sends its vector to its neighbour, and receives the result at
+ *            the end. A reduce moves the parts up a binomial tree to the root instead of gathering them everywhere. A
+ *            broadcast moves the parts down that tree from the root and then runs the all-gather (van de Geijn's
+ *            algorithm).
+ * Cost       2 log2 Q steps and 2(Q-1)/Q vectors. If P is not a power of two, 2 more steps and one more vector in each
+ *            direction (reduce and broadcast: 1 more step, one direction).
+ * Scratch    None; reduce: one vector.
+ * Invariant  Partners' sums are of neighbouring ranks, so rank order is kept.
  * Source     Rabenseifner, ICCS 2004; Thakur, Rabenseifner, Gropp, Int. J. HPC Appl.
  *            19(1), 2005; broadcast: Barnett et al., SHPCC 1994.
  * See        tutti plan draw rabenseifner -n 6
@@ -19,9 +19,9 @@ static uint32_t rabenseifner_blocks(const tt_ask *ask) {
   return 1u << tt_floor_log2(ask->ranks);
 }
 
-/* The first 2 * extra ranks are pairs; one of each takes part: the root, or else the odd one. */
+/* The first 2 * extra ranks form pairs. One of each pair takes part: the root or, in other pairs, the odd rank. */
 typedef struct folding {
-  int extra, root; /* -1: none */
+  int extra, root; /* -1 without a root */
 } folding;
 
 static int rank_after_fold(const void *of, int member) {
@@ -30,7 +30,7 @@ static int rank_after_fold(const void *of, int member) {
   return f->root == 2 * member ? f->root : 2 * member + 1;
 }
 
-/* A rank that does not take part: sends its vector, and receives the result. */
+/* A rank that does not take part only sends its vector and receives the result. */
 static void build_folded_rank(tt_builder *b, const tt_ask *ask, int peer, tt_span src,
                               tt_span dst) {
   if (tt_coll_reduces(ask->coll)) tt_send(b, peer, src);

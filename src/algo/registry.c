@@ -29,14 +29,14 @@ bool tt_uniform_without_levels(const tt_ask *ask, const tt_tree *tree) {
   return !tree;
 }
 
-/* If no rank is folded in. */
+/* Returns true only if no rank has to be folded into another. */
 bool tt_uniform_power_of_two(const tt_ask *ask, const tt_tree *tree) {
   return !tree && (ask->ranks & (ask->ranks - 1)) == 0;
 }
 
 /* ---- the list, and what families propose ---- */
 
-/* The i-th entry of all families, or NULL past the end. */
+/* Returns the i-th entry of all families, or NULL past the end. */
 static const tt_entry *entry_at(int i) {
   for (int f = 0; f < FAMILIES && i >= 0; f++)
     for (int k = 0; k < TT_ENTRIES && families[f]->entries[k].name; k++)
@@ -55,7 +55,7 @@ const char *tutti_algo_source(int i) {
   return entry ? entry->source : NULL;
 }
 
-/* The i-th family that proposes samples, or NULL past the end. */
+/* Returns the i-th family that proposes samples, or NULL past the end. */
 static const tt_algo *sampled(int i) {
   for (int f = 0; f < FAMILIES && i >= 0; f++)
     if ((families[f]->samples || families[f]->sample[0].params) && i-- == 0) return families[f];
@@ -67,7 +67,7 @@ const char *tt_algo_family(int i) {
   return algo ? algo->name : NULL;
 }
 
-/* The i-th proposal of a list; false past the last for these ranks and levels. */
+/* Appends the i-th proposal of a list. Returns false past the last one for these ranks and levels. */
 static bool proposed(const tt_suggestion *list, int ranks, const char *levels, int i,
                      tt_text *params) {
   if (i >= TT_ENTRIES || !list[i].params || ranks < list[i].ranks) return false;
@@ -97,7 +97,7 @@ bool tt_algo_sample(int family, int ranks, int i, tt_text *name) {
   return is;
 }
 
-/* Appends the family's i-th plan, and says whether there is one. */
+/* Appends the family's i-th plan. Returns false past the last. */
 static bool add_plan(const tt_algo *algo, int ranks, const char *levels, int i, tt_text *name) {
   const size_t length = name->length;
   tt_text_add(name, "%s(", algo->name);
@@ -125,7 +125,8 @@ bool tt_algo_next_plan(int ranks, const char *levels, tt_plan_walk *at, tt_text 
   return false;
 }
 
-/* The next use of a family as a stage, in at->entry, or the next plan that it proposes for one. */
+/* Appends the next stage that the family offers: the one at at->entry or, if that is TT_PROPOSED, the next plan
+ * that the family proposes. Returns false past the end. */
 static bool next_use(const tt_algo *algo, unsigned where, int ranks, tt_stage_walk *at,
                      tt_text *name) {
   for (; at->entry < TT_STAGE_USES && algo->stage[at->entry].params; at->entry++) {
@@ -209,7 +210,7 @@ static bool does(const tt_algo *algo, tutti_coll coll) {
   return algo->does >> coll & 1;
 }
 
-/* Formats "naive, fold and tree do that", or "naive, fold and 9 others do that". */
+/* Formats "naive, fold and tree do that" or, for a longer list, "naive, fold and 9 others do that". */
 static const char *not_done(tutti_coll coll) {
   enum { NAMED = 5 };
   size_t size, n = 0;
@@ -231,7 +232,7 @@ static const char *not_done(tutti_coll coll) {
 
 const char tt_no_memory[] = "out of memory";
 
-/* NULL, or the reason. */
+/* Returns NULL, or the reason for the refusal. */
 static const char *refusal(const tt_ask *ask) {
   const tt_algo *algo = ask->plan->family;
   if (!does(algo, ask->coll)) return not_done(ask->coll);
@@ -250,7 +251,7 @@ static void build_alone(tt_builder *b) {
   if (tt_coll_reduces(b->s->coll)) tt_mark_completes(b);
 }
 
-/* Does the schedule take data from as many ranks as was asked for? */
+/* Checks that the schedule uses data from the requested number of ranks. If not, frees it. */
 static tutti_status fits_data(const tt_ask *ask, tt_sched **sched) {
   const int takes = (*sched)->data;
   if (!ask->data || ask->data == takes) return TUTTI_OK;
@@ -262,7 +263,7 @@ static tutti_status fits_data(const tt_ask *ask, tt_sched **sched) {
   return status;
 }
 
-/* Builds what is not refused. */
+/* Builds the schedule. The caller has checked that the algorithm does not refuse. */
 static void build(const tt_ask *ask, tt_builder *b) {
   const tt_algo *algo = ask->plan->family;
   tt_build_begin(b, ask->plan->text, ask->coll, ask->ranks, ask->rank, ask->root, ask->in_place,
@@ -273,7 +274,7 @@ static void build(const tt_ask *ask, tt_builder *b) {
     algo->build(b, ask);
 }
 
-/* NULL, or the reason why it cannot be built. */
+/* Returns NULL, or the reason why the schedule cannot be built. */
 static const char *build_or_refuse(const tt_ask *ask, tt_sched **sched) {
   const char *reason = refusal(ask);
   tt_builder b = {.s = NULL};
@@ -324,7 +325,7 @@ tutti_status tt_algo_build_all(const tt_ask *asked, tt_sched ***all) {
   return status;
 }
 
-/* Builds the schedule of one rank, or of all. */
+/* Parses the plan and builds the schedule of one rank or, if `one` is NULL, of all. */
 static tutti_status build_named(const char *name, const tt_ask *asked, tt_sched **one,
                                 tt_sched ***all) {
   tt_plan_spec *plan;
@@ -366,7 +367,7 @@ int tt_algo_stages(const tt_ask *ask, const tt_tree *tree, tt_level_stage list[T
   return ask->ranks >= 2 && algo->stages && !refusal(ask) ? algo->stages(ask, tree, list) : 0;
 }
 
-/* ---- the parameters of the ask's plan ---- */
+/* ---- the parameters of ask->plan ---- */
 
 const tt_arg *tt_param_of(const tt_ask *ask, const char *key) {
   return tt_plan_spec_arg(ask->plan, key);

@@ -1,18 +1,16 @@
-/* scan.c - prefix sums: over all ranks before and including each, or only before.
+/* scan.c - prefix sums over all ranks up to and including each rank (scan), or before it (exscan).
  *
- * Idea       in round d = 1, 2, 4 ... a rank sends its sum, of the last d ranks up to
- *            itself, d ranks up. It puts the sum from d ranks below before its own, which
- *            then covers 2d. exscan: it also keeps the sum without itself; the next sum it
- *            sends is that one followed by its own vector.
- *            chain: the sum of all before comes from the rank below and goes up with the
- *            own vector added at the end; in segments, which follow each other.
- * Cost       ceil(log2 P) rounds; the busiest rank sends and adds as many vectors,
- *            in an exscan it adds at most twice that. chain: P-1 rounds (and a round for each
- *            segment but one), a vector sent and added.
- * Scratch    a vector, for some ranks two in place; exscan: two, three in place; chain:
- *            none, exscan one, in place two.
- * Invariant  a sum is of neighbours, in rank order.
- * Parameters chain; segments=S (of a chain).
+ * Idea       In round d = 1, 2, 4 ... a rank sends its sum, which covers the last d ranks up to itself, to the rank d
+ *            above. It prepends the sum received from the rank d below, so that its own covers 2d ranks. In an exscan a
+ *            rank also keeps the sum without its own vector; the next sum that it sends is that sum with its vector
+ *            appended. With `chain`, each rank receives the sum of all lower ranks from the rank below, appends its own
+ *            vector and sends it up. Segments are pipelined.
+ * Cost       ceil(log2 P) rounds; the busiest rank sends and adds as many vectors, and in an exscan adds at most twice as
+ *            many. A chain takes P-1 rounds, plus one for each segment after the first, and sends and adds one vector.
+ * Scratch    One vector, for some ranks two if in place; exscan: two, or three in place; chain: none, exscan one, or two
+ *            in place.
+ * Invariant  A sum is of neighbouring ranks, in rank order.
+ * Parameters chain; segments=S (with chain).
  * Source     Hillis and Steele, Data Parallel Algorithms, Comm. ACM 29(12), 1986.
  * See        tutti plan draw scan -n 6 -c scan
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -41,7 +39,7 @@ static void inclusive(tt_builder *b, const tt_ask *ask) {
   if (r == 0) tt_copy(b, tt_block(TT_DST, 0), tt_block(TT_SRC, 0));
 }
 
-/* In place, src is needed until the last sum to be sent is computed from it. */
+/* Builds an exscan. In place, src is needed until the last sum to be sent has been computed from it. */
 static void exclusive(tt_builder *b, const tt_ask *ask) {
   const int P = ask->ranks, r = ask->rank;
   const tt_span src = tt_block(TT_SRC, 0), dst = tt_block(TT_DST, 0);

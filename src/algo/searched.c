@@ -1,15 +1,15 @@
-/* searched.c - allreduces on few ranks that a solver has found: the fewest bytes in T rounds.
+/* searched.c - allreduces for few ranks, found by a solver, that send the fewest bytes in T rounds.
  *
- * Idea       A symmetric schedule describes one block: in each round some ranks send one sum of it each, all by
- *            the same shift. All sums lie on one binary tree. Shifted by b, it is the schedule of block b, for
- *            P blocks. In a round, a rank sends, over all blocks, the sums that all ranks send for one block.
- * Cost       T rounds of one message. algo_searched.def lists for each P and T how many blocks a rank sends,
- *            of P, and the proven lower bounds for any such schedule and for any allreduce.
- * Scratch    a block for each sum that is received or formed, and for each that is copied next to others
- *            because it leaves with them.
- * Invariant  all ranks form a block's sum along one tree: the same bits everywhere. Messages other than
- *            results arrive in tmp that is written once, so that no send waits for another.
- * Parameters T=rounds, by default as few as possible: ceil(log2 P).
+ * Idea       A symmetric schedule describes one block: in each round some ranks each send one of its sums, all by the
+ *            same shift. All sums are nodes of one binary tree. Shifted by b, it is the schedule of block b. In a round,
+ *            a rank sends, over all blocks, the sums that all ranks together send for one block.
+ * Cost       T rounds of one message. algo_searched.def lists for each P and T how many of the P blocks a rank sends, and
+ *            the proven lower bounds for such schedules and for any allreduce.
+ * Scratch    One block for each sum that is received or computed, and for each that is copied next to others because they
+ *            are sent together.
+ * Invariant  All ranks compute a block's sum along the same tree, and thus get the same bits. Messages other than results
+ *            arrive in blocks of tmp that are written only once, so that no send waits for another.
+ * Parameters T=rounds; by default the minimum, ceil(log2 P).
  * Source     ours; research/search.py.
  * See        tutti plan draw 'searched(T=4)' -n 5
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -23,7 +23,7 @@ enum { MOST_RANKS = 8, NODES = 2 * MOST_RANKS - 1, MOST_ITEMS = 16, MOST_TMP = 1
 
 typedef struct story {
   int ranks, rounds;
-  const char *group, *tree, *moves; /* as research/story.py writes them */
+  const char *group, *tree, *moves; /* in the notation of research/story.py */
 } story;
 
 static const story stories[] = {
@@ -33,7 +33,7 @@ static const story stories[] = {
 };
 enum { STORIES = sizeof stories / sizeof *stories };
 
-/* The i-th story for this number of ranks, or NULL. */
+/* Returns the i-th schedule for this number of ranks, or NULL. */
 static const story *story_at(int ranks, int i) {
   for (int k = 0; k < STORIES; k++)
     if (stories[k].ranks == ranks && i-- == 0) return &stories[k];
@@ -72,15 +72,15 @@ typedef struct item {
   int block, node;
 } item;
 
-/* The items of a message in their order, and their blocks in tmp, counted from a multiple of P: block t of
- * tmp is as large as block t mod P. Neighbours are in one layer of tmp, so that a stage can cut it finer. */
+/* The items of a message in their order, and their blocks in tmp, relative to a multiple of P. Block t of tmp is as large
+ * as block t mod P of the vector. Neighbouring items are in one layer of tmp, so that a stage can divide it further. */
 typedef struct message {
   int n;
   item of[MOST_ITEMS];
   uint32_t at[MOST_ITEMS];
 } message;
 
-/* Orders n items, starting with `first`, so that they are `stride` blocks apart; false: they are not. */
+/* Orders n items, starting with `first`, so that they are `stride` blocks apart. Returns false if that is impossible. */
 static bool order_items(const item *items, int n, int P, int first, int stride, message *m) {
   bool taken[MOST_ITEMS] = {false};
   for (m->n = 0; m->n < n; m->n++) {
@@ -95,7 +95,7 @@ static bool order_items(const item *items, int n, int P, int first, int stride, 
   return true;
 }
 
-/* A message of the first items, of as many as one span can have, in one layer if possible; returns how many. */
+/* Makes a message of as many of the first items as fit into one span, in one layer if possible. Returns their number. */
 static int make_message(const item *items, int n, int P, message *m) {
   for (; n > 0; n--)
     for (int layers = 1; layers <= MOST_ITEMS; layers += MOST_ITEMS - 1)
@@ -106,7 +106,7 @@ static int make_message(const item *items, int n, int P, message *m) {
   return 0;
 }
 
-/* The span of these n blocks of a buffer, in their order; false if a span cannot have them. */
+/* Sets *span to these n blocks of a buffer, in their order. Returns false if a single span cannot describe them. */
 static bool find_span(tt_buf buf, const uint32_t *at, int n, int P, tt_span *span) {
   const bool wraps = n > 1 && at[0] > at[n - 1];
   const uint32_t in_layer = at[0] % (uint32_t)P, stride = n == 1 || wraps ? 1 : at[1] - at[0];
@@ -120,7 +120,7 @@ static bool find_span(tt_buf buf, const uint32_t *at, int n, int P, tt_span *spa
   return n == 1 || wraps || at[0] < at[1];
 }
 
-/* ---- who has which sums where: followed for all ranks, because they depend on each other ---- */
+/* ---- which ranks have which sums, and where; tracked for all ranks because they depend on each other ---- */
 
 typedef struct place {
   bool known;
@@ -131,21 +131,21 @@ typedef struct place {
 enum { MOST_MESSAGES = 8, ANYWHERE = UINT32_MAX };
 
 typedef struct holder {
-  place at[MOST_RANKS][NODES]; /* by block and node */
-  bool used[MOST_TMP];         /* blocks of tmp */
-  message sent[MOST_MESSAGES]; /* in this round */
+  place at[MOST_RANKS][NODES]; /* indexed by block and node */
+  bool used[MOST_TMP];         /* blocks of tmp in use */
+  message sent[MOST_MESSAGES]; /* the messages of this round */
   int messages;
 } holder;
 
 typedef struct telling {
   tt_builder *b;
   int me, P, root;
-  int sizes[TT_LEVELS], levels; /* of the group's circles */
-  int half[NODES][2];           /* of inner nodes; leaf r is rank r's in block 0 */
+  int sizes[TT_LEVELS], levels; /* sizes of the group's circles */
+  int half[NODES][2]; /* children of inner nodes; leaf r is the input of rank r for block 0 */
   holder of[MOST_RANKS];
 } telling;
 
-/* In the group: a + sign * b. */
+/* Computes a + sign * b in the group. */
 static int shifted(const telling *t, int a, int b, int sign) {
   int sum = 0, unit = 1;
   for (int l = t->levels - 1; l >= 0; unit *= t->sizes[l--])
@@ -157,7 +157,7 @@ static tt_span span_at(place p) {
   return tt_block(p.buf, p.block);
 }
 
-/* Reserves blocks of tmp for a message; returns the multiple of P that is added to `at`. */
+/* Reserves blocks of tmp for a message. Returns the multiple of P to add to `at`. */
 static uint32_t take_tmp(holder *h, const uint32_t *at, int n, int P) {
   uint32_t base = 0;
   for (int k = 0; k < n; k++)
@@ -169,8 +169,8 @@ static uint32_t take_tmp(holder *h, const uint32_t *at, int n, int P) {
   return base;
 }
 
-/* Where this rank has the node's sum of a block, which is formed if it is not yet: results in dst, others
- * in block `to` of tmp. */
+/* Returns where this rank has the node's sum of a block. Computes it first if necessary, in dst if it is a result,
+ * otherwise in block `to` of tmp. */
 static place sum_in(telling *t, int rank, item x, uint32_t to) {
   holder *h = &t->of[rank];
   place *p = &h->at[x.block][x.node];
@@ -189,7 +189,7 @@ static place sum_in(telling *t, int rank, item x, uint32_t to) {
   return *p;
 }
 
-/* Are all items in one buffer, as one span? */
+/* Returns true if a single span describes all items. */
 static bool stand_together(const holder *h, const message *m, int P, tt_span *span) {
   uint32_t at[MOST_ITEMS];
   const place first = h->at[m->of[0].block][m->of[0].node];
@@ -201,7 +201,7 @@ static bool stand_together(const holder *h, const message *m, int P, tt_span *sp
   return find_span(first.buf, at, m->n, P, span);
 }
 
-/* Where the message's items stand together; else they are formed, or copied, next to each other in tmp. */
+/* Returns the span of the message's items. If they are not adjacent, computes or copies them to adjacent blocks of tmp. */
 static tt_span gather_items(telling *t, int rank, const message *m) {
   holder *h = &t->of[rank];
   tt_span span;
@@ -219,7 +219,7 @@ static tt_span gather_items(telling *t, int rank, const message *m) {
   return span;
 }
 
-/* Results go to dst, others to tmp. */
+/* Returns the span for the items of a received message: in dst if all items are results, otherwise in tmp. */
 static tt_span spread_items(telling *t, int rank, const message *m) {
   holder *h = &t->of[rank];
   uint32_t at[MOST_ITEMS];
@@ -239,7 +239,7 @@ static tt_span spread_items(telling *t, int rank, const message *m) {
   return span;
 }
 
-/* Results that came among others are copied to dst. */
+/* Copies results that were received together with other sums to dst. */
 static void copy_results(telling *t, int rank, const message *m) {
   for (int k = 0; k < m->n; k++) {
     place *p = &t->of[rank].at[m->of[k].block][m->of[k].node];
@@ -256,7 +256,7 @@ static int node_of(const telling *t, char c) {
   return c < 'a' ? c - '0' : t->P + c - 'a';
 }
 
-/* Sends what the moves of a round, such as "00 2a", say; a rank has as many items as there are moves. */
+/* Sends the sums of a round's moves, such as "00 2a". Each rank has as many items as there are moves. */
 static void send_round(telling *t, int rank, int to, const char *moves) {
   item items[MOST_ITEMS];
   holder *h = &t->of[rank];

@@ -1,14 +1,14 @@
-/* swing.c - halving and doubling with partners that stay near on a ring or torus.
+/* swing.c - halving and doubling with partners that are close to each other on a ring or torus.
  *
- * Idea       In step s rank r exchanges with rank r + d if r is even, and r - d if it is odd, with d = 1, -1, 3, -5,
- *            11 ...; in doubling the partner is 2^s apart. Messages therefore cross a third fewer links.
- *            Halving: partners have the same part of the vector, and each keeps one half of it; afterwards
- *            each rank owns a block, and the way back collects them. short: whole vectors.
- * Cost       2 log2 P messages of 2(P-1)/P of the vector in all; short: log2 P messages of a vector each.
- * Scratch    none; short: as doubling.c.
- * Invariant  The owners of a part are those that a rank reaches by the steps that are left, and partners reach the
- *            same. Their blocks are numbered so that each part is a run. With whole vectors ranks group
- *            their operands differently.
+ * Idea       In step s rank r exchanges with rank r + d if r is even, and r - d if it is odd, with d = 1, -1, 3, -5, 11
+ *            ..., whereas in recursive doubling the partner is 2^s away. Messages therefore cross a third fewer links.
+ *            Partners have the same part of the vector, and each keeps one half of it. At the end each rank owns a block,
+ *            and the reverse phase gathers them. With `short`, partners exchange whole vectors.
+ * Cost       2 log2 P messages with 2(P-1)/P of the vector in total; short: log2 P messages of one vector each.
+ * Scratch    None; short: as in doubling.c.
+ * Invariant  The owners of a part are the ranks that can be reached in the remaining steps, and partners reach the same
+ *            ranks. Their blocks are numbered so that each part is contiguous. With whole vectors, ranks group their
+ *            operands differently.
  * Parameters short.
  * Source     De Sensi et al., Swing: Short-cutting Rings for Higher Bandwidth Allreduce, NSDI 2024,
  *            arXiv 2401.09356.
@@ -24,14 +24,14 @@ static uint32_t swing_blocks(const tt_ask *ask) {
   return tt_param_given(ask, "short") ? 1 : (uint32_t)ask->ranks;
 }
 
-/* The partner of a rank in step s. */
+/* Returns the partner of a rank in step s. */
 static int partner_of(int rank, int s, int ranks) {
   int distance = 1;
   for (; s > 0; s--) distance = 1 - 2 * distance;
   return tt_mod(rank % 2 ? rank - distance : rank + distance, ranks);
 }
 
-/* The lowest rank that a rank reaches by steps s and above. */
+/* Returns the lowest rank that can be reached from a rank in steps s and above. */
 static int least_owner(int rank, int s, int ranks) {
   int least = rank;
   for (; 1 << s < ranks; s++)
@@ -53,7 +53,7 @@ static void whole_vectors(tt_builder *b, const tt_ask *ask) {
 static void swing_build(tt_builder *b, const tt_ask *ask) {
   const int P = ask->ranks, r = ask->rank, steps = tt_floor_log2(P);
   const uint32_t blocks = (uint32_t)P;
-  uint32_t own[32] = {0}; /* the first block of this rank's part after each step */
+  uint32_t own[32] = {0}; /* first block of this rank's part after each step */
   if (tt_param_given(ask, "short")) {
     whole_vectors(b, ask);
     return;

@@ -1,15 +1,15 @@
 /* torus.c - simultaneous rings in all dimensions of a torus, in both directions of each.
  *
- * Idea       with d dimensions a node has 2d links. The vector has as many parts. Each part goes
- *            through the dimensions as in blueconnect.c, ring after ring, but begins with a different
- *            dimension or direction: while one part is on the links up x, another is on
- *            those down x, up y, or down y. Ranks of one node come first in each part.
- * Cost       2 sum(n - 1) rounds over dimensions of n nodes, of 2d messages; 2(P-1)/P of the vector
- *            in all, 1/(2d) of that over each link if the dimensions are as long.
- * Scratch    none.
- * Invariant  a part is an allreduce of separate blocks, so parts never wait for each other. Their steps are
- *            interleaved, because the messages of a pair of ranks are sent in the order of the steps.
- * Parameters the levels as in blueconnect.c: one for each dimension, and the ranks of a node.
+ * Idea       With d dimensions a node has 2d links, and the vector is divided into as many parts. Each part uses the
+ *            dimensions one after the other, in rings as in blueconnect.c, but starts with a different dimension or
+ *            direction: while one part uses the links up x, others use those down x, up y, and down y. In each part, the
+ *            ranks of one node are first.
+ * Cost       2 sum(n - 1) rounds of 2d messages, over dimensions of n nodes; 2(P-1)/P of the vector in total, and 1/(2d)
+ *            of that on each link if all dimensions have the same length.
+ * Scratch    None.
+ * Invariant  A part is an allreduce of separate blocks, so parts do not wait for each other. Their steps are interleaved,
+ *            because two ranks exchange messages in the order of the steps.
+ * Parameters the levels as in blueconnect.c: one for each dimension, then the ranks of a node.
  * Source     Sack and Gropp, Collective Algorithms for Multiported Torus Networks, ACM Trans. Par.
  *            Comput. 1(2), 2015; rings as in Cho et al., BlueConnect, SysML 2019.
  * See        tutti plan draw 'torus(y:2 x:3 node:1)' -n 6
@@ -18,11 +18,11 @@
 
 typedef struct torus {
   tt_group group; /* the circles, innermost first */
-  int inside;     /* 1 if the first is of the ranks of a node, 0 if a node has one */
+  int inside;     /* 1 if the first circle is the ranks of a node, 0 if nodes have one rank */
   int dimensions;
 } torus;
 
-/* Fills in the torus and returns NULL, or returns an error about the levels. */
+/* Fills in the torus and returns NULL, or returns an error message about the levels. */
 static const char *torus_of(const tt_ask *ask, torus *t) {
   const tt_tree *tree = tt_param_levels(ask);
   int sizes[TT_LEVELS], n = 0;
@@ -53,8 +53,8 @@ static uint32_t torus_blocks(const tt_ask *ask) {
   return torus_of(ask, &t) ? 1 : (uint32_t)(ask->ranks * parts_of(&t));
 }
 
-/* The circles in the order of a part, which begins with dimension part / 2; parts with odd numbers
- * turn the other way. */
+/* Returns the circles in the order of a part, which starts with dimension part / 2. Parts with odd numbers use the
+ * opposite direction. */
 static tt_group group_of_part(const torus *t, int part) {
   tt_group g = t->group;
   uint32_t width = 1;
@@ -87,7 +87,7 @@ static void torus_build(tt_builder *b, const tt_ask *ask) {
   tt_build_weave(b, from, parts_of(&t));
 }
 
-/* All factorizations as dimensions, then with the last factor as the ranks of a node. */
+/* Proposes all factorizations as dimensions, then with the last factor as the number of ranks of a node. */
 static bool torus_samples(int ranks, int i, tt_text *params) {
   static const char *const names[] = {"v", "w", "x", "y", "z"};
   int factor[TT_LEVELS];

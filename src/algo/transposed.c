@@ -1,24 +1,24 @@
-/* transposed.c - the cores of a node exchange with several nodes in one network round, instead of log2 of their number.
+/* transposed.c - each node exchanges data with several others in a single network round, using a different core for each.
  *
- * Idea       once the c cores of each node have the node's sum, g <= c nodes need one round between them:
- *            core k of node d swaps sums with core d of node k, as in a transposed matrix. Then core k of
- *            every node has the sum of node k, and the cores add them up within their node. The same again
- *            for groups of such groups, level by level outwards. Doubling would take log2(g) rounds
- *            between the nodes.
- *            By parts: the cores of a node reduce-scatter first, so that core k has the part for node k,
- *            and the swap hands it over. Then a node has its own part only, on g cores, and continues with
- *            that; the way back mirrors it.
- * Cost       for each factor g of a level one message between nodes; within nodes, for c and for each g,
- *            p - 1 messages for each prime factor p, and one more if g does not divide c. All messages
- *            are whole vectors. A swap by parts takes twice as many messages, and a node sends only
- *            2(g-1)/g of its data between nodes, instead of (g-1) times its data.
- * Scratch    one vector, or two; of the part that is left, if some swaps are by parts.
- * Invariant  the cores of all nodes add the same sums in the same order: the same bits, in rank order.
- * Parameters group=SIZES, such as 3x16x4: the levels, outermost first; the last are the cores. By default
- *            two levels, with as few cores as suffice.
- *            parts=N: the first N swaps, the nearest ones, are by parts; by default none.
- * Source     ours; communication by all cores of a node in parallel is the idea of multi-lane and multi-object
- *            collectives, such as Traeff and Hunold, 2020.
+ * Idea       Once the c cores of each node have the node's sum, g <= c nodes need one round between them: core k of node
+ *            d exchanges sums with core d of node k, as in a transposed matrix. Then core k of every node has the sum of
+ *            node k, and the cores add these sums within their node. The same is repeated for groups of such groups,
+ *            level by level outwards. Recursive doubling would take log2(g) rounds between the nodes. If the exchange is
+ *            by parts, the cores of a node first reduce-scatter, so that core k has the part for node k, and the exchange
+ *            delivers it. A node then has only its own part, on g cores, and continues with that. The reverse phase
+ *            mirrors these steps.
+ * Cost       One message between nodes for each factor g of a level. Within nodes, for c and for each g: p - 1 messages
+ *            for each prime factor p, and one more if g does not divide c. All messages are whole vectors. An exchange by
+ *            parts takes twice as many messages, but a node sends only 2(g-1)/g of its data between nodes, instead of
+ *            (g-1) times its data.
+ * Scratch    One or two vectors; if some exchanges are by parts, one or two times the remaining part.
+ * Invariant  The cores of all nodes add the same sums in the same order, which is rank order, so all ranks get the same
+ *            bits.
+ * Parameters group=SIZES, such as 3x16x4: the levels, outermost first; the last are the cores. The default is two levels,
+ *            with as few cores as suffice. parts=N: the first N exchanges, those between the nearest nodes, are by parts;
+ *            the default is none.
+ * Source     ours. Using all cores of a node for communication is the idea of multi-lane and multi-object collectives,
+ *            such as Traeff and Hunold, 2020.
  * See        tutti plan draw 'transposed(group=3x4)' -n 12
  *            tutti plan draw 'transposed(group=4x4,parts=1)' -n 16
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -28,7 +28,7 @@
 enum { MOST_STEPS = 32 };
 #define PARTS_WRONG "parts is a number of swaps: at most one for each factor of a level"
 
-/* A step outwards: g groups of ranks, `apart` ranks from one to the next, swap. */
+/* An exchange among g groups of ranks. Corresponding ranks of neighbouring groups are `apart` ranks apart. */
 typedef struct swap {
   int g, apart;
 } swap;
@@ -44,14 +44,14 @@ static int least_prime(int n) {
   return p;
 }
 
-/* The largest factor of n that is at most `most`; 1: none. */
+/* Returns the largest factor of n that is at most `most`, which may be 1. */
 static int factor_within(int n, int most) {
   int f = most < n ? most : n;
   while (f > 1 && n % f) f--;
   return f;
 }
 
-/* Adds the swaps of a level of n groups, `apart` ranks each. False: the cores of a node are too few. */
+/* Adds the swaps of a level of n groups with `apart` ranks each. Returns false if the nodes have too few cores. */
 static bool add_level(nest *of, int n, int apart) {
   while (n > 1) {
     const int g = factor_within(n, of->cores);
@@ -63,7 +63,7 @@ static bool add_level(nest *of, int n, int apart) {
   return true;
 }
 
-/* Nodes of as few cores as suffice; all ranks in one node if no number of cores does. */
+/* Chooses the smallest sufficient number of cores per node. If no number suffices, all ranks form one node. */
 static int two_sizes(int ranks, int size[2]) {
   for (int cores = 2; cores < ranks; cores++) {
     nest of = {.cores = cores};
@@ -75,7 +75,8 @@ static int two_sizes(int ranks, int size[2]) {
   return 1;
 }
 
-/* After a swap by parts, as many cores continue as the swap has groups. NULL, or why that is too few. */
+/* Returns NULL, or an error message if a swap by parts leaves too few cores. After such a swap, as many cores continue as
+ * it has groups. */
 static const char *refuse_parts(const nest *of) {
   if (of->parts > of->swaps) return PARTS_WRONG;
   for (int i = 1; i < of->swaps; i++)
@@ -84,7 +85,7 @@ static const char *refuse_parts(const nest *of) {
   return NULL;
 }
 
-/* NULL, or why the sizes do not allow it. */
+/* Returns NULL, or the reason why the sizes are not possible. */
 static const char *nest_of(const int *size, int n, int parts, nest *of) {
   int apart = size[n - 1];
   *of = (nest){.cores = apart, .parts = parts};
@@ -108,7 +109,7 @@ static const char *transposed_refuse(const tt_ask *ask) {
   return find_nest(ask, &of);
 }
 
-/* The i-th number of swaps by parts that these sizes allow; *i counts down otherwise. */
+/* Appends the i-th number of swaps by parts that these sizes allow. If there are fewer, reduces *i by their number. */
 static bool nth_parts(const int *size, int n, int *i, tt_text *params) {
   nest of = {.swaps = 0};
   for (int parts = 0; n && parts <= of.swaps; parts++) {
@@ -120,7 +121,7 @@ static bool nth_parts(const int *size, int n, int *i, tt_text *params) {
   return false;
 }
 
-/* Of the products of the ranks, if the cores suffice. */
+/* Proposes all factorizations of the number of ranks with enough cores. */
 static bool transposed_samples(int ranks, int i, tt_text *params) {
   int size[TT_LEVELS];
   for (int k = 0, n; (n = tt_group_split(ranks, k, size)); k++)
@@ -128,13 +129,13 @@ static bool transposed_samples(int ranks, int i, tt_text *params) {
   return false;
 }
 
-/* On the machine's levels. */
+/* Proposes plans for the machine's levels. */
 static bool transposed_plans(int ranks, const char *levels, int i, tt_text *params) {
   int size[TT_LEVELS];
   return nth_parts(size, tt_group_of_levels(ranks, levels, size), &i, params);
 }
 
-/* The number of blocks: one for each part that a swap leaves. */
+/* Returns the number of blocks: one for each part that remains after the swaps by parts. */
 static uint32_t transposed_blocks(const tt_ask *ask) {
   nest of;
   uint32_t blocks = 1;
@@ -146,7 +147,7 @@ static uint32_t transposed_blocks(const tt_ask *ask) {
 
 /* ---- whole vectors ---- */
 
-/* Adds up the vectors of the `n` neighbouring cores that start at rank `first`, in groups of a prime factor of n each. */
+/* Adds the vectors of the `n` neighbouring cores that start at rank `first`, in groups of a prime factor of n each. */
 static void add_within(tt_pingpong *t, int rank, int first, int n) {
   const int me = rank - first;
   for (int apart = 1, left = n; left > 1;) {
@@ -165,14 +166,14 @@ static int adds_within(int n) {
   return adds;
 }
 
-/* One rank's part in a swap: the cores of a node are as many sets of g as fit, and some that are left. */
+/* The position of a rank in a swap. The cores of a node form as many sets of g cores as possible; some cores may remain. */
 typedef struct place {
-  int core, digit, slot; /* digit: of its group of ranks; slot: within its set */
-  int first;             /* the rank that is the first of its set */
-  int set;               /* cores in sets; the others come after them */
+  int core, digit, slot; /* digit: number of its group of ranks; slot: index within its set */
+  int first;             /* first rank of its set */
+  int set;               /* number of cores in sets; the remaining cores follow them */
 } place;
 
-/* In a node of `cores` cores, the first of them rank `node`. */
+/* Returns the position in a node that has `cores` cores and starts at rank `node`. */
 static place place_of(const swap *s, int rank, int node, int cores) {
   const int core = rank - node, slot = core % s->g;
   return (place){core, rank / s->apart % s->g, slot, rank - slot, cores - cores % s->g};
@@ -182,7 +183,7 @@ static int peer_of(const swap *s, const place *p, int rank) {
   return rank + (p->slot - p->digit) * s->apart + (p->digit - p->slot);
 }
 
-/* How often the sum so far moves to another buffer. */
+/* Returns the number of times that the sum moves to another buffer. */
 static int moves_of(const nest *of, int rank, int node, int cores) {
   int moves = adds_within(cores);
   for (int i = of->parts; i < of->swaps; i++) {
@@ -207,7 +208,7 @@ static void swap_and_add(tt_pingpong *t, const swap *s, int rank, int node, int 
   if (p.core < cores - p.set) tt_pingpong_send(t, tt_peer(rank + p.set));
 }
 
-/* All swaps that are not by parts, of `have`, the data of the `cores` cores that start at rank `node`. */
+/* Runs all swaps that are not by parts. `have` is the data of the `cores` cores that start at rank `node`. */
 static void swap_whole(tt_builder *b, const tt_ask *ask, const nest *of, int node, int cores,
                        tt_span have) {
   const bool in_dst = ask->in_place || have.buf == TT_DST;
@@ -218,8 +219,8 @@ static void swap_whole(tt_builder *b, const tt_ask *ask, const nest *of, int nod
 
 /* ---- by parts ---- */
 
-/* Cores of a node; `first` is the rank of the first one. The first `has` hold sums of blocks lo .. lo + count - 1, and
- * the first `gets` get a part each. */
+/* Cores of a node, starting at rank `first`. The first `has` of them hold sums of blocks lo .. lo + count - 1, and the
+ * first `gets` of them get one part each. */
 typedef struct team {
   tt_builder *b;
   int rank, first, has, gets;
@@ -230,7 +231,7 @@ static tt_span part_in(const team *t, tt_buf buf, uint32_t lo, uint32_t count) {
   return tt_range(buf, lo, count, t->b->s->blocks);
 }
 
-/* Where core i's part begins. By prime factors, the nearest cores first, it is at i's mirrored digits. */
+/* Returns the first block of core i's part. If prime factors are used, nearest cores first, the digits of i are mirrored. */
 static uint32_t part_at(const team *t, int i) {
   uint32_t lo = t->lo, count = t->count;
   if (t->has > t->gets) return lo + (uint32_t)i * (count / (uint32_t)t->gets);
@@ -243,8 +244,9 @@ static uint32_t part_at(const team *t, int i) {
   return lo;
 }
 
-/* A core outside the set sends each core of the set its part, in descending order from a start that differs per sender.
- * Cores of the set send in ascending order: two senders in the same direction would collide at every receiver. */
+/* Sends parts from a core outside the set to each core of the set, in descending order, starting at a different core for
+ * each sender. The cores of the set send in ascending order. Senders in the same direction would collide at every
+ * receiver. */
 static void hand_down(const team *t, tt_buf buf) {
   const int over = t->has - t->gets, at = (t->rank - t->first - t->gets) * t->gets / over;
   for (int i = 0; i < t->gets; i++) {
@@ -281,7 +283,7 @@ static void scatter(const team *t, tt_buf buf) {
   }
 }
 
-/* The parts of the cores whose numbers agree modulo `apart`, the farthest first. */
+/* Gathers the parts of the cores whose numbers agree modulo `apart`, starting with the farthest. */
 static void gather_apart(const team *t, int apart, uint32_t lo, uint32_t count) {
   const int p = least_prime(t->has / apart), digit = (t->rank - t->first) / apart % p;
   const tt_peers group = {t->rank - digit * apart, p, apart};
@@ -303,7 +305,7 @@ static void gather(const team *t) {
   tt_recv_split(t->b, (tt_peers){t->first, t->gets, 1}, part_in(t, TT_DST, t->lo, t->count));
 }
 
-/* Swap i and all later ones, of the team's data; and the way back. */
+/* Runs swap i and all later ones on the team's data, followed by the reverse phase. */
 static void swap_parts(const tt_ask *ask, const nest *of, int i, team t, tt_buf buf) {
   if (i == of->parts) {
     swap_whole(t.b, ask, of, t.first, t.has, part_in(&t, buf, t.lo, t.count));
@@ -334,20 +336,20 @@ static void transposed_build(tt_builder *b, const tt_ask *ask) {
   swap_parts(ask, &of, 0, (team){b, ask->rank, node, of.cores, 0, 0, b->s->blocks}, TT_SRC);
 }
 
-/* ---- its price on many ranks: the parts one after the other ---- */
+/* ---- its predicted time on many ranks, as a sequence of stages ---- */
 
-/* NULL: out of memory. */
+/* Returns NULL if out of memory. */
 static const tt_plan_spec *named(const char *text) {
   const tt_plan_spec *plan;
   return tt_plan_spec_named(text, &plan) ? NULL : plan;
 }
 
-/* An exchange between two ranks of a level, of that share of the vector for each rank in the mean. */
+/* Returns an exchange between two ranks of a level. On average, each rank sends that share of the vector. */
 static tt_level_stage exchange_at(int level, double share) {
   return (tt_level_stage){named("doubling"), TUTTI_ALLREDUCE, 2, level, share};
 }
 
-/* n cores add up that part of the vector. */
+/* Returns an addition of that part of the vector over n cores. */
 static tt_level_stage add_at(int level, int n, double part) {
   enum { PRIMES_END = 14 };
   static const char *const by_prime[PRIMES_END] = {
@@ -361,7 +363,7 @@ static tt_level_stage add_at(int level, int n, double part) {
   return s;
 }
 
-/* A reduce-scatter or all-gather of n cores, by prime factors or in one step. */
+/* Returns a reduce-scatter or all-gather among n cores, by prime factors or in one step. */
 static tt_level_stage parts_at(int level, int n, bool primes, tutti_coll coll, double part) {
   tt_level_stage s = {.coll = coll, .ranks = n, .level = level, .part = part};
   const char *at_once = coll == TUTTI_ALLGATHER ? "one-shot" : "two-shot";
@@ -369,14 +371,14 @@ static tt_level_stage parts_at(int level, int n, bool primes, tutti_coll coll, d
   return s;
 }
 
-/* The level of the tree at whose border ranks are that far apart. */
+/* Returns the innermost level of the tree whose groups span more than `apart` ranks. */
 static int level_apart(const tt_tree *tree, int apart) {
   int l = tree->levels - 1;
   for (int below = tree->level[l].each; l > 0 && below <= apart; below *= tree->level[l].each) l--;
   return l;
 }
 
-/* Are the sizes those of the tree's levels? */
+/* Returns true if the sizes are those of the tree's levels. */
 static bool is_of_tree(const tt_ask *ask, const tt_tree *tree) {
   int size[TT_LEVELS], n = 0, i = 0;
   if (!tree->even || !tt_param_given(ask, "group")) return false;
@@ -390,10 +392,11 @@ typedef struct stages {
   const nest *of;
   const tt_tree *tree;
   tt_level_stage *list;
-  int n, inner; /* the level of the cores */
+  int n, inner; /* inner: the level of the cores */
 } stages;
 
-/* Teams of `cores` cores, which are `busy` of all, have that part of the vector each. */
+/* Adds the stages of swap_whole. Each team of `cores` cores has that part of the vector; teams make up a fraction `busy`
+ * of all cores. */
 static void list_whole(stages *l, int cores, double part, double busy) {
   l->list[l->n++] = add_at(l->inner, cores, part);
   for (int i = l->of->parts; i < l->of->swaps; i++) {
@@ -414,7 +417,7 @@ static void list_parts(stages *l, int i, int cores, double part, double busy) {
   const swap *s = &l->of->of[i];
   const int set = cores - cores % s->g;
   const double each = part / set, in_sets = busy * set / cores;
-  const double handed = part * cores / set; /* in pieces of that size */
+  const double handed = part * cores / set; /* size of the pieces */
   const tt_level_stage swapping =
       exchange_at(level_apart(l->tree, s->apart), each * in_sets * (s->g - 1) / s->g);
   l->list[l->n++] = parts_at(l->inner, cores, set == cores, TUTTI_REDUCE_SCATTER, handed);

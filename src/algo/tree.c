@@ -1,26 +1,23 @@
-/* tree.c - sums go up a tree and the result comes down; or two trees, half each.
+/* tree.c - sums move up a tree and the result moves down. There may be two trees, with half of the vector each.
  *
- * Idea       every member adds its children's sums to its own and sends that up; the
- *            root sends the result down. In segments, which follow each other through
- *            the tree. double: two trees, each with half of the vector, such that every
- *            member is a leaf of one; the second is the first mirrored, or shifted by
- *            one if the number of members is odd. Nodes: a chain inside each node
- *            and the tree between the nodes; a node's first rank sends up, its second
- *            receives from other nodes, so that no rank does both. leaders: a tree on every level
- *            (pattern/leaders.c), so that a vector enters each rack once, too.
- *            Broadcast and reduce rotate the ranks until the root comes first; with two
- *            trees the root is above both.
- * Cost       allreduce twice, else once: binomial floor(log2 P) messages in sequence,
- *            radix=K the most digits 1 of a number below P to base K, chain
- *            P-1, double ceil(log2 P), one more below a root; leaders the sum over the levels. The busiest rank sends
- *            binomial ceil(log2 P) vectors, binary and nodes 3, chain and double 2.
- * Scratch    none; reduce: one vector inside the tree.
- * Invariant  a subtree is a range of ranks and is added in their order; so rank order is kept
- *            except where rotating or shifting breaks it.
- * Parameters binomial | radix=2..16 | chain | binary | double; segments=S;
- *            the nodes, as in algo_pattern.h; leaders: needs levels.
- * Source     double: Sanders, Speck, Traeff, Parallel Computing 35(12), 2009; with
- *            nodes: NCCL's split tree; leaders: Karonis et al., IPDPS 2000.
+ * Idea       Every member adds its children's sums to its own and sends the sum up; the root sends the result down.
+ *            Segments are pipelined through the tree. `double` uses two trees, each with half of the vector, such that
+ *            every member is a leaf of one of them. The second tree is the mirror image of the first or, if the number of
+ *            members is odd, the first shifted by one. If nodes are given, each is a chain and the tree connects them.
+ *            The first rank of a node sends up, and its second rank receives from other nodes, so that no rank does both.
+ *            `leaders` uses a tree on every level (pattern/leaders.c), so that a vector also enters each rack only once.
+ *            Broadcast and reduce rotate the ranks so that the root is first; with two trees the root is above both.
+ * Cost       The number of messages in sequence, which counts twice for an allreduce, is floor(log2 P) for binomial; for
+ *            radix=K the largest number of digits 1 in a number below P in base K; P-1 for a chain; ceil(log2 P) for
+ *            double, and one more below a root; and for leaders the sum over the levels. The busiest rank sends ceil(log2
+ *            P) vectors with binomial, 3 with binary and nodes, 2 with chain and double.
+ * Scratch    None; reduce: one vector on inner members.
+ * Invariant  The ranks of a subtree are consecutive and are added in their order. Rank order is kept unless the ranks are
+ *            rotated or shifted.
+ * Parameters binomial | radix=2..16 | chain | binary | double; segments=S; the nodes, as in algo_pattern.h; leaders,
+ *            which needs levels.
+ * Source     double: Sanders, Speck, Traeff, Parallel Computing 35(12), 2009; with nodes: NCCL's split tree; leaders:
+ *            Karonis et al., IPDPS 2000.
  * See        tutti plan draw 'tree(double,segments=2)' -n 6
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "algo_pattern.h"
@@ -79,8 +76,9 @@ static uint32_t tree_blocks(const tt_ask *ask) {
 typedef struct layout {
   const tt_ask *ask;
   tt_nodes nodes;
-  int tree;          /* 0: the first; 1: the second */
-  int node, behind;  /* this rank's node; its index there (counted from the root in the root's node) */
+  int tree;          /* 0 for the first tree, 1 for the second */
+  int node,
+      behind; /* this rank's node; its index there, relative to the root if that is in the node */
   int root, root_in; /* the root's node, and its index there */
 } layout;
 
@@ -105,7 +103,7 @@ static int second_tree_member(const layout *x, int p, int n, int by) {
   return n % 2 ? tt_mod(p + by, n) : n - 1 - p;
 }
 
-/* The node in one of two trees; the root's node, if there is a root, is above both. */
+/* Returns the position of a member in one of two trees. If the collective has a root, the root's node is above both. */
 static tt_tree_node one_of_two(const layout *x, int p) {
   const int top = tt_coll_rooted(x->ask->coll), n = x->nodes.count - top;
   tt_tree_node k = {.up = -1}, inner;
@@ -126,15 +124,15 @@ static tt_tree_node among_nodes(const layout *x) {
   return shape_of(x->ask)(p, n, radix_of(x->ask));
 }
 
-/* The rank with index `behind` in the p-th node, counted from the root's node; the last rank if the node has
- * fewer. */
+/* Returns the rank with index `behind` in the p-th node, counted from the root's node, or the last rank of a smaller
+ * node. */
 static int rank_at(const layout *x, int p, int behind) {
   const int node = tt_mod(p + x->root, x->nodes.count), size = node_rank_count(x, node);
   if (behind >= size) behind = size - 1;
   return tt_node_first(&x->nodes, node) + (behind + (node == x->root ? x->root_in : 0)) % size;
 }
 
-/* This rank in the tree of all ranks: a chain in its node, and the tree around it. */
+/* Returns the position of this rank in the tree of all ranks: a chain in its node, and the tree between nodes. */
 static tt_tree_node node_of_member(const layout *x) {
   const int p = tt_mod(x->node - x->root, x->nodes.count), size = node_rank_count(x, x->node);
   const tt_tree_node around = among_nodes(x);
@@ -144,7 +142,7 @@ static tt_tree_node node_of_member(const layout *x) {
   else if (around.up >= 0)
     k.up = rank_at(x, around.up, 1);
   if (x->behind + 1 < size) tt_tree_node_add(&k, tt_peer(rank_at(x, p, x->behind + 1)));
-  if (x->behind != (size > 1)) return k; /* neither the second nor alone */
+  if (x->behind != (size > 1)) return k; /* neither the second rank of the node nor its only rank */
   const bool flat = x->nodes.count == x->nodes.ranks;
   for (int i = 0; i < around.n; i++) {
     const tt_peers *d = &around.down[i];
@@ -155,7 +153,7 @@ static tt_tree_node node_of_member(const layout *x) {
   return k;
 }
 
-/* This rank in the t-th tree. */
+/* Returns the position of this rank in the t-th tree. */
 static tt_tree_node node_in_tree(const tt_ask *ask, int t) {
   if (tt_param_given(ask, "leaders"))
     return tt_tree_leaders(tt_param_levels(ask), ask->rank, ask->root, shape_of(ask),
@@ -190,8 +188,8 @@ static void broadcast_down(tt_builder *b, const tt_ask *ask, const tt_tree_node 
   if (input) tt_copy(b, dst, from);
 }
 
-/* All that goes up comes before all that goes down: if two trees use the same pair of ranks, no sum
- * waits for a result. */
+/* Builds the upward messages before the downward ones: if both trees use the same pair of ranks, no sum has to wait for a
+ * result. */
 static void tree_build(tt_builder *b, const tt_ask *ask) {
   const uint32_t S = (uint32_t)tt_param_number(ask, "segments", 1);
   tt_tree_node node[2];
@@ -204,7 +202,7 @@ static void tree_build(tt_builder *b, const tt_ask *ask) {
       }
 }
 
-/* Over uneven levels, with each shape. */
+/* Proposes each shape over uneven levels. */
 static bool leaders_sample(int ranks, int i, tt_text *params) {
   static const char *const shapes[] = {"", ",binary", ",chain", ",radix=3", ",radix=4"};
   enum { SHAPES = sizeof shapes / sizeof *shapes };

@@ -1,18 +1,17 @@
-/* two_level.c - leaders: each node sums, the nodes' first ranks allreduce, and distribute.
+/* two_level.c - each node reduces to its leader, the leaders allreduce, and each distributes the result.
  *
- * Idea       the ranks of a node send their vectors to its first rank, the leader, which
- *            sums them in one pass. The leaders run a ring (or another algorithm)
- *            among themselves; each sends the result to its node. Nodes may differ in
- *            size: 4 ranks here, 3 there. With scatter each rank of a node sums a part,
- *            by a fold, and sends it to the leader; and the same way back. Two-shot: each
- *            leader sums its part of all nodes' sums and sends it to all, so a number is sent
- *            between nodes before it is summed, and after, and not in between.
- * Cost       2 steps, and those among the leaders; a leader of N ranks moves N-1 vectors
- *            each way in its node, and what the leaders' algorithm moves between nodes.
- * Scratch    the leaders' algorithm's.
- * Invariant  the leaders run their algorithm in place on dst, where a node's sum is.
- * Parameters the nodes, as in algo_pattern.h; ring (the default) | halving |
- *            doubling | two-shot: the leaders'; scatter: in nodes of one size.
+ * Idea       The ranks of a node send their vectors to its first rank, the leader, which adds them in one pass. The
+ *            leaders run a ring (or another algorithm) among themselves, and each sends the result to its node. Nodes may
+ *            differ in size. With scatter, each rank of a node reduces a part of the vector, by a fold, and sends it to
+ *            the leader; the results take the same path in reverse. With two-shot, each leader adds its part of all
+ *            nodes' sums and sends it to all leaders. A number is then sent between nodes once before it is added and
+ *            once after, but not in between.
+ * Cost       2 steps and those among the leaders. The leader of a node with N ranks moves N-1 vectors in each direction
+ *            within its node, plus the data that the leaders' algorithm moves between nodes.
+ * Scratch    That of the leaders' algorithm.
+ * Invariant  The leaders run their algorithm in place on dst, which holds the node's sum.
+ * Parameters the nodes, as in algo_pattern.h; ring (the default) | halving | doubling | two-shot: the leaders' algorithm;
+ *            scatter: only for nodes of the same size.
  * Source     Jia et al., Highly Scalable Deep Learning Training System with
  *            Mixed-Precision, 2018.
  * See        tutti plan draw 'two-level(node=4)' -n 7
@@ -29,14 +28,14 @@ static const char *twolevel_refuse(const tt_ask *ask) {
   return nodes.each && ask->ranks % nodes.each == 0 ? NULL : "scatter wants nodes of one size";
 }
 
-/* The number of parts among a node's ranks, times those among the leaders. */
+/* Returns the number of parts among a node's ranks, multiplied by that among the leaders. */
 static uint32_t twolevel_blocks(const tt_ask *ask) {
   const tt_nodes nodes = tt_nodes_of(ask);
   return (uint32_t)((tt_param_given(ask, "scatter") ? nodes.each : 1) *
                     (tt_param_given(ask, "doubling") ? 1 : nodes.count));
 }
 
-/* Converts a span of an algorithm each of whose blocks is `times` of ours. */
+/* Converts a span of an algorithm whose blocks each correspond to `times` blocks of this one. */
 static tt_span finer(tt_span span, uint32_t times) {
   span.base *= times;
   span.first *= times;
@@ -45,8 +44,7 @@ static tt_span finer(tt_span span, uint32_t times) {
   return span;
 }
 
-/* Inserts steps [lo, hi) of a schedule for fewer ranks: consecutive ranks of ours, starting at `first`, or the
- * leaders. */
+/* Inserts steps [lo, hi) of a schedule for fewer ranks: for consecutive ranks, starting at `first`, or for the leaders. */
 static void embed(tt_builder *b, const tt_sched *s, uint32_t lo, uint32_t hi, int first,
                   const tt_nodes *leaders) {
   const uint32_t times = b->s->blocks / s->blocks;
@@ -63,8 +61,7 @@ static void embed(tt_builder *b, const tt_sched *s, uint32_t lo, uint32_t hi, in
   }
 }
 
-/* The leaders' two-shot, of vectors in `have`. Their ranks are at no regular distance, so operands come one by
- * one. */
+/* Runs the leaders' two-shot on vectors in `have`. Leaders have no fixed stride, so operands are received one by one. */
 static void each_a_part(tt_builder *b, const tt_nodes *nodes, int me, tt_buf have) {
   const int n = nodes->count;
   const uint32_t times = b->s->blocks / (uint32_t)n;
@@ -86,8 +83,8 @@ static void each_a_part(tt_builder *b, const tt_nodes *nodes, int me, tt_buf hav
   }
 }
 
-/* The leaders' steps, of an algorithm with one peer per step. A leader alone in its node still has
- * its vector in src. */
+/* Appends the leaders' steps, from an algorithm with one peer per step. A leader that is alone in its node still has its
+ * vector in src. */
 static void among_leaders(tt_builder *b, const tt_ask *ask, const tt_nodes *nodes, bool alone) {
   const char *name = tt_param_given(ask, "doubling")  ? "doubling"
                      : tt_param_given(ask, "halving") ? "fold(halving)"
@@ -107,7 +104,7 @@ static void among_leaders(tt_builder *b, const tt_ask *ask, const tt_nodes *node
   tt_sched_free(s);
 }
 
-/* Folds down in the node, sends the parts to the leader, and goes up again. */
+/* Folds within the node, sends the parts to the leader, and distributes the results in reverse. */
 static void scattered(tt_builder *b, const tt_ask *ask, const tt_nodes *nodes, int leader) {
   const uint32_t each = b->s->blocks / (uint32_t)nodes->each;
   const tt_ask node = {.coll = TUTTI_ALLREDUCE,
@@ -163,7 +160,7 @@ void tt_rounding_twice_nodes_text(tt_text *name, const int *ranks, int nodes) {
   tt_text_add(name, "),two-shot)");
 }
 
-/* Nodes of some size, by node=, of several sizes, and by levels; scatter in nodes of one size. */
+/* Proposes nodes of one size, given by node=, then of several sizes, then by levels; scatter only with nodes of one size. */
 static bool twolevel_samples(int ranks, int i, tt_text *params) {
   static const char *const how[] = {"", ",ring", ",halving", ",doubling", ",two-shot"};
   enum { HOWS = sizeof how / sizeof *how };

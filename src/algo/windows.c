@@ -1,16 +1,16 @@
-/* windows.c - ceil(log2 P) rounds for any number of ranks, in rank order.
+/* windows.c - an allreduce in ceil(log2 P) rounds for any number of ranks, in rank order.
  *
- * Idea       a tree over the ranks: its nodes are the aligned ranges of 2^j ranks, clipped at P. Rank
- *            r's window is the w ranks that end with r, around the circle. In a round r hears from
- *            the rank w below, whose window is next to its own: in one message the sums of the
- *            largest nodes in that window that are not in its own. Then its window has 2w ranks, or
- *            all. A sum of a node is that of its two halves, which a rank forms when it needs it.
- * Cost       ceil(log2 P) rounds of one message. A message has several vectors, up to about
- *            2 log2 w, so this is for the shortest vectors.
- * Scratch    a vector for each sum that is received, formed or sent: O(log^2 P).
- * Invariant  all ranks form the sum along the same tree, with the lower ranks on the left: the same
- *            bits everywhere, in rank order. A largest node of a window is known: a node across two
- *            windows consists of largest nodes of either.
+ * Idea       The sum follows a tree over the ranks, whose nodes are the aligned ranges of 2^j ranks, clipped at P. Rank
+ *            r's window is the w ranks that end with r, around the circle. In each round a rank receives one message from
+ *            the rank w below, whose window is next to its own. The message contains the sums of the largest nodes in the
+ *            sender's window that are not in the receiver's. Then the receiver's window has 2w ranks, or all. The sum of
+ *            a node is that of its two halves, which a rank computes when it needs it.
+ * Cost       ceil(log2 P) rounds of one message. A message has several vectors, up to about 2 log2 w, so this algorithm
+ *            is for the shortest vectors.
+ * Scratch    One vector for each sum that is received, computed or sent: O(log^2 P).
+ * Invariant  All ranks compute the sum along the same tree, with the lower ranks on the left, so all get the same bits,
+ *            in rank order. A rank can compute every largest node of its window, because a node that spans two windows
+ *            consists of largest nodes of both.
  * Source     ours.
  * See        tutti plan draw windows -n 7
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -38,7 +38,7 @@ static bool holds(const window *x, node t) {
 
 typedef struct known {
   node t;
-  uint32_t place; /* the block of tmp; INPUT: it is src */
+  uint32_t place; /* block of tmp, or INPUT if it is in src */
 } known;
 
 enum { INPUT = UINT32_MAX };
@@ -46,7 +46,7 @@ enum { INPUT = UINT32_MAX };
 typedef struct knowledge {
   tt_builder *b;
   int P;
-  uint32_t tmp; /* blocks of tmp in use */
+  uint32_t tmp; /* number of blocks of tmp in use */
   known *of;
   uint32_t n, capacity;
 } knowledge;
@@ -77,13 +77,13 @@ static node right_of(node t) {
   return (node){t.first + t.size / 2, t.size / 2};
 }
 
-/* The node without its levels that have one half only. */
+/* Skips the levels on which the node has only one half. */
 static node narrowed(const knowledge *k, node t) {
   while (t.size > 1 && right_of(t).first >= k->P) t = left_of(t);
   return t;
 }
 
-/* Where a node's sum is, which is formed if it is not known yet. */
+/* Returns the span with a node's sum. Computes the sum first if necessary. */
 static tt_span sum_of(knowledge *k, node t) {
   t = narrowed(k, t);
   const known *there = look(k, t);
@@ -99,7 +99,7 @@ static tt_span sum_of(knowledge *k, node t) {
 
 enum { MOST_NODES = 64 };
 
-/* The largest nodes in `theirs` that are not in `mine`, from the left. */
+/* Lists the largest nodes in `theirs` that are not in `mine`, from left to right. */
 static int missing(const knowledge *k, node t, const window *theirs, const window *mine,
                    node list[MOST_NODES], int n) {
   if (t.first >= k->P) return n;
@@ -112,7 +112,7 @@ static int missing(const knowledge *k, node t, const window *theirs, const windo
   return missing(k, right_of(t), theirs, mine, list, n);
 }
 
-/* One message has the sums of n nodes: they must be neighbours. */
+/* Sends the sums of n nodes in one message, for which they must be in adjacent blocks. */
 static void send_sums(knowledge *k, int peer, const node *list, int n) {
   tt_span sums[MOST_NODES];
   for (int i = 0; i < n; i++) sums[i] = sum_of(k, list[i]);

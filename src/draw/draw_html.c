@@ -1,5 +1,5 @@
-/* draw_html.c - a page that steps through a schedule: page.html, which the Makefile turns
- * into a string, with the picture's JSON inserted. It needs nothing else, not even a network.
+/* draw_html.c - a page that steps through a schedule. It is page.html, which the Makefile converts to a string,
+ * with the picture's JSON inserted. The page is self-contained and works offline.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
@@ -9,7 +9,7 @@ static const char page[] = {
 #include "page.inc"
 };
 
-/* Appends the page up to `mark`; returns what follows the mark. */
+/* Appends the page up to `mark` and returns the text that follows the mark. */
 static const char *until(tt_text *t, const char *from, const char *mark) {
   const char *at = strstr(from, mark);
   if (!at) return from;

@@ -1,11 +1,11 @@
-/* draw_json.c - a schedule, its rounds and the contents of its blocks, as JSON: for other
- * programs, and for the page of draw_html.c.
+/* draw_json.c - a schedule, its rounds and the contents of its blocks as JSON, for other programs and for the page
+ * of draw_html.c.
  *
- *   messages  from, to (ranks), leaves, arrives (rounds), blocks ("0-2,5"), sums; if the
- *             machine's levels are known also level: the name of the one that it crosses
+ *   messages  from, to (ranks), leaves, arrives (rounds), blocks ("0-2,5"), sums; if the machine's levels are
+ *             known, also level: the name of the level that it crosses
  *   steps     rank, step (as in the text form), text, begins, ends (rounds)
- *   changes   [round, rank, buffer, block, value]: the value since the end of that round;
- *             buffer 0 is src, 1 dst, 2 tmp, whose block t is block t mod `blocks`
+ *   changes   [round, rank, buffer, block, value]: the new value, valid after the end of that round;
+ *             buffer 0 is src, 1 is dst, 2 is tmp, whose block t is block t mod `blocks`
  *   values    [ranks, how many] whose inputs are summed; value 0 is nothing
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>

@@ -1,11 +1,10 @@
-/* draw_svg.c - a schedule as one drawing: ranks across, time down, a band of arrows per
- * round, and between the bands the contents of every rank, a cell per block.
+/* draw_svg.c - a schedule as a single drawing: ranks are columns, time runs down, with a band of arrows for each round,
+ * and between the bands the contents of every rank, with one cell per block.
  *
- * Idea       a cell is filled in proportion to its sum. Cells and labels that would be too
- *            small to read are left out, if there are more than a limit. If the machine's levels
- *            are known, a frame encloses the ranks of a domain, and an arrow has the colour of the
- *            level that it crosses, instead of its block's. The drawing is dark where the reader's
- *            screen is.
+ * Idea       A cell is filled in proportion to its sum. Cells and labels that would be too small to read are left out
+ *            above certain limits. If the machine's levels are known, a frame encloses the ranks of a domain, and the
+ *            colour of an arrow shows the level that it crosses rather than its block. The drawing uses dark colours if
+ *            the reader prefers them.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -13,14 +12,14 @@
 #include "picture.h"
 
 enum {
-  CELL = 14,          /* a cell's side */
-  ACROSS = 8,         /* cells side by side */
-  MOST_CELLS = 16384, /* of the whole drawing */
-  MOST_RANKS = 32,    /* with labels */
+  CELL = 14,          /* side length of a cell */
+  ACROSS = 8,         /* cells per row */
+  MOST_CELLS = 16384, /* limit for the whole drawing */
+  MOST_RANKS = 32,    /* limit for a drawing with labels */
   LEFT = 64,
   TOP = 100,
   FRAME = 18, /* height of a frame's name, per level */
-  LABEL = 14  /* characters of a label */
+  LABEL = 14  /* number of characters of a label */
 };
 
 typedef struct canvas {
@@ -28,16 +27,16 @@ typedef struct canvas {
   tt_picture *p;
   int column, strip, band; /* widths and heights */
   int text;                /* width of the title lines */
-  int cell;                /* width of a cell; 0: no cells */
-  int top;                 /* where the first strip begins */
+  int cell;                /* width of a cell; 0 means no cells */
+  int top;                 /* top of the first strip */
   bool labels, bars;
-  uint32_t *sent; /* per rank: arrows drawn in this round */
+  uint32_t *sent; /* for each rank, the arrows drawn in this round */
 } canvas;
 
 static int rank_center_x(const canvas *c, int rank) {
   return LEFT + c->column * rank + c->column / 2;
 }
-/* Where the strip after round `round` begins; the round's band is above it. */
+/* Returns the top of the strip after round `round`, which is below that round's band. */
 static int strip_top(const canvas *c, uint32_t round) {
   return c->top + (int)round * (c->strip + c->band);
 }
@@ -68,14 +67,14 @@ static void lay_out_canvas(canvas *c) {
   c->strip = CELL * (int)((p->blocks + ACROSS - 1) / ACROSS) + 12;
 }
 
-/* Outermost first; distinct for the colour-blind, and the innermost is quiet. */
+/* Colours for levels, outermost first, that the colour-blind can distinguish. The innermost level is grey. */
 static const char *level_color(const canvas *c, int level) {
   static const char *const colors[] = {"#d55e00", "#0072b2", "#009e73", "#cc79a7"};
   return level == c->p->levels - 1 ? "#777" : colors[level % 4];
 }
 
-/* For a dark screen: paper, ink, the labels' halos, what lies behind a rank's number, bars. The text of
- * a full cell stays as dark as the cell is light (.f). */
+/* For a dark screen: the colours of paper, ink, halos of labels, backgrounds of ranks' numbers, and bars. The text of a
+ * full cell stays dark, because the cell is still light (.f). */
 static const char dark_style[] =
     "@media(prefers-color-scheme:dark){text{fill:#d5dbe3}.f{fill:#222}.s{fill:#a3abb5}"
     ".b,.l{stroke:#14181d}.w,.f{stroke:none}.o{fill:#14181d}path.i{fill:#aab2bc}"
@@ -130,7 +129,7 @@ static void draw_svg_head(canvas *c) {
   tt_text_add(c->t, "</text>\n");
 }
 
-/* The domains of the levels, the outermost first, each around its ranks. */
+/* Draws frames around the ranks of each domain, outermost level first. */
 static void frames(const canvas *c) {
   const tt_picture *p = c->p;
   for (int l = 0; l < p->levels - 1; l++)
@@ -150,7 +149,7 @@ static void frames(const canvas *c) {
     }
 }
 
-/* Draws ranks' numbers on top, vertical lines, and the rounds' numbers at the left. */
+/* Draws the numbers of the ranks at the top, vertical lines, and the numbers of the rounds at the left. */
 static void grid(const canvas *c) {
   int every = c->labels ? 1 : 8;
   for (int r = 0; r < c->p->ranks; r++) {
@@ -178,7 +177,7 @@ static void label(const canvas *c, const tt_message *m) {
   if (line.failed) c->t->failed = true;
   int x0 = rank_center_x(c, m->sender), y0 = strip_top(c, tt_picture_leaves(c->p, m)) - c->band;
   int x1 = rank_center_x(c, m->reader), y1 = strip_top(c, tt_picture_arrives(c->p, m));
-  /* In percent of the way: at different heights for the two directions. */
+  /* The position on the arrow, in percent. The two directions use different heights. */
   int at = (m->reader > m->sender ? 20 : 35) + 13 * (int)(c->sent[m->sender]++ % 4);
   tt_text_add(c->t, "<text class=\"l\" x=\"%d\" y=\"%d\">%.*s%s</text>\n",
               x0 + (x1 - x0) * at / 100, y0 + (y1 - y0) * at / 100 + 4, LABEL,
@@ -208,8 +207,8 @@ static void draw_svg_arrow(const canvas *c, const tt_message *m) {
   tt_text_add(c->t, "%s</title></path>\n", tt_picture_sums(c->p, m) ? ", added there" : "");
 }
 
-/* Draws the labels of messages [from, to) of the order, all of one round, if they are few enough to
- * be readable. */
+/* Draws the labels of messages [from, to) of the order, which are all of one round, if they are few enough to be
+ * readable. */
 static void labels(const canvas *c, uint32_t from, uint32_t to) {
   if (to - from > 4 * (uint32_t)c->p->ranks) return;
   memset(c->sent, 0, (size_t)c->p->ranks * sizeof *c->sent);
@@ -230,7 +229,7 @@ static void arrows(const canvas *c) {
   }
 }
 
-/* Is a cell so full, and its colour so dark, that its text must be white? */
+/* Returns true if a cell is so full, and its colour so dark, that its text must be white. */
 static bool dark(const canvas *c, uint32_t block, int height) {
   uint32_t rgb = tt_label_color(block, c->p->blocks);
   uint32_t light = 3 * (rgb >> 16) + 6 * (rgb >> 8 & 255) + (rgb & 255);
@@ -279,7 +278,7 @@ static void strip(const canvas *c, const tt_snapshot *now, uint32_t round, int r
                   y + (int)(b / ACROSS) * CELL);
 }
 
-/* A bar instead, over all blocks of the rank, if cells would be too small. */
+/* Draws one bar for all blocks of the rank, because cells would be too small. */
 static void bar(const canvas *c, const tt_snapshot *now, uint32_t round, int r) {
   const tt_picture *p = c->p;
   uint64_t full = (uint64_t)tt_picture_full(p) * p->blocks, has = 0;
@@ -304,7 +303,7 @@ static void contents(const canvas *c) {
   tt_snapshot_free(&now);
 }
 
-/* What crosses each level: messages, and vectors. */
+/* Writes how many messages and vectors cross each level. */
 static void crossings(const canvas *c) {
   const tt_picture *p = c->p;
   for (int l = 0; l < p->levels; l++) {

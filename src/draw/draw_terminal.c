@@ -1,9 +1,8 @@
-/* draw_terminal.c - the same drawing for a terminal: ranks across, time down, an arrow
- * for each message, and after each round a glyph for the contents of each block.
+/* draw_terminal.c - the drawing of draw_svg.c for a terminal: ranks are columns, time runs down, with an arrow for each
+ * message and, after each round, a glyph for the contents of each block.
  *
- * Idea       a round's messages are packed into lines: no two messages in a line share
- *            a column. If a rank's column is too narrow for a glyph per block, one
- *            stands for all of them.
+ * Idea       The messages of a round are packed into lines such that no two messages of a line share a column. If a
+ *            rank's column is too narrow for a glyph per block, one glyph represents all of its blocks.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,9 +11,9 @@
 #include "picture.h"
 
 enum {
-  MARGIN = 5,      /* of the rounds' numbers */
-  COLUMN = 12,     /* at most, per rank */
-  MOST_LINES = 40, /* of a round */
+  MARGIN = 5,      /* width of the rounds' numbers */
+  COLUMN = 12,     /* maximum width per rank */
+  MOST_LINES = 40, /* maximum number of lines of a round */
 };
 
 enum { NONE, DOWN, HELP, ACROSS, DOTS, START_R, START_L, HEAD_R, HEAD_L }; /* glyphs */
@@ -23,18 +22,18 @@ static const char *const fine_glyphs[] = {" ", "│", "┊", "─", "╌", "├"
 
 typedef struct cell {
   unsigned char glyph;
-  char letter;    /* of a label, if one covers the glyph */
-  uint32_t block; /* whose colour is used, or UINT32_MAX */
+  char letter;    /* letter of a label, if one covers the glyph */
+  uint32_t block; /* block whose colour is used, or UINT32_MAX */
 } cell;
 
 typedef struct screen {
   tt_text *t;
   tt_picture *p;
   bool color, utf8;
-  int column, width; /* per rank; of all columns, without the margin */
-  int limit;         /* of every line */
-  cell *cells;       /* of the line, one per column */
-  int *reach;        /* per line of the round: its first free column */
+  int column, width; /* width per rank; width of all columns, without the margin */
+  int limit;         /* maximum length of a line */
+  cell *cells;       /* the current line, one cell per column */
+  int *reach;        /* first free column of each line of the round */
 } screen;
 
 static int rank_center_column(const screen *s, int rank) {
@@ -52,7 +51,7 @@ static void clear(const screen *s) {
     s->cells[rank_center_column(s, r)].glyph = r < s->p->data ? DOWN : HELP;
 }
 
-/* Prints the current line, up to its last glyph. */
+/* Prints the current line up to its last glyph. */
 static void flush_screen_line(const screen *s, uint32_t round) {
   int end = s->width;
   uint32_t painted = UINT32_MAX;
@@ -92,7 +91,7 @@ static void draw_text_arrow(const screen *s, const tt_message *m) {
   tt_text label = {0};
   if (s->p->blocks > 1) tt_label_message(&label, s->p, m);
   if (label.failed) s->t->failed = true;
-  int length = (int)label.length; /* next to its sender, with a blank before and after */
+  int length = (int)label.length; /* next to the sender, between blanks if they fit */
   const bool fits = label.at && length <= hi - lo - 1, blanks = length + 2 <= hi - lo - 2;
   const int at = blanks ? right ? lo + 3 : hi - 2 - length : lo + 1;
   if (fits && blanks) s->cells[at - 1].letter = s->cells[at + length].letter = ' ';
@@ -100,7 +99,7 @@ static void draw_text_arrow(const screen *s, const tt_message *m) {
   free(label.at);
 }
 
-/* Draws messages [from, to) of the order, all of one round, in as few lines as first fit gives. */
+/* Draws messages [from, to) of the order, which are all of one round, in as many lines as first-fit packing needs. */
 static void draw_round(const screen *s, uint32_t round, uint32_t from, uint32_t to) {
   const tt_picture *p = s->p;
   int *line = malloc((to - from) * sizeof *line), lines = 0;
@@ -130,7 +129,7 @@ static void draw_round(const screen *s, uint32_t round, uint32_t from, uint32_t 
   free(line);
 }
 
-/* 0: nothing; 1..8: the fraction of the full sum. */
+/* Prints a glyph: 0 for nothing, 1..8 for the fraction of the full sum. */
 static void amount(const screen *s, uint32_t has, uint64_t full, uint32_t block) {
   static const char *const plain[] = {".", "1", "2", "3", "4", "5", "6", "7", "#"};
   static const char *const fine[] = {"·", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
@@ -162,7 +161,7 @@ static void draw_cells(const screen *s, const tt_snapshot *now) {
   tt_text_add(s->t, "\n");
 }
 
-/* Breaks text into lines of limited length. */
+/* Breaks the text into lines of limited length. */
 static void wrap_text(const screen *s, const char *text) {
   int at = 0;
   for (size_t n; *text; text += n) {

@@ -1,8 +1,8 @@
-/* draw_words.c - a schedule in sentences: what each rank does, round by round.
+/* draw_words.c - describes a schedule in sentences: the actions of each rank, round by round.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "picture.h"
 
-/* Formats "block 3 of src", "blocks 0-2 of tmp". */
+/* Formats a span as "block 3 of src" or "blocks 0-2 of tmp". */
 static void say_span(tt_text *t, tt_picture *p, const tt_span *span) {
   tt_text_add(t, tt_span_size(span) == 1 ? "block " : "blocks ");
   tt_label_span(t, p, span);
@@ -16,7 +16,7 @@ static void say_send(tt_text *t, tt_picture *p, const tt_step *step, int rank) {
   tt_label_peers(t, p, step, rank);
 }
 
-/* Says where the result goes, if not to the buffer of the own operand. */
+/* Appends the buffer of the result, if it is not that of the own operand. */
 static void say_place(tt_text *t, const tt_step *step) {
   if (step->dst.buf != step->own.buf) tt_text_add(t, ", into %s", tt_buf_names[step->dst.buf]);
 }

@@ -4,7 +4,7 @@
 
 #include "picture.h"
 
-/* The marked numbers below n as "0-2,5"; unmarks them. */
+/* Appends the marked numbers below n, as in "0-2,5", and clears the marks. */
 static void list_marks(tt_text *t, unsigned char *marks, uint32_t n) {
   const char *comma = "";
   for (uint32_t i = 0, end; i < n; i = end) {
@@ -73,14 +73,14 @@ void tt_label_escaped(tt_text *t, const char *text, tt_escape how) {
     if (!c) return;
     if (c < 32 || c > 126)
       tt_text_add(t, "?");
-    else if (how == TT_ESCAPE_JSON) /* which may be inside a script */
+    else if (how == TT_ESCAPE_JSON) /* the JSON may be inside a script element */
       tt_text_add(t, "\\u%04x", c);
     else
       tt_text_add(t, "&#%u;", c);
   }
 }
 
-/* hue of 0..1535, and lightness and saturation of 0..255. */
+/* Converts a hue of 0..1535, and a lightness and saturation of 0..255. */
 static uint32_t from_hue(uint32_t hue, uint32_t light, uint32_t saturation) {
   uint32_t up = hue % 256, down = 255 - up,
            rgb[6][3] = {{255, up, 0},   {down, 255, 0}, {0, 255, up},
@@ -95,8 +95,8 @@ static uint32_t from_hue(uint32_t hue, uint32_t light, uint32_t saturation) {
 }
 
 uint32_t tt_label_color(uint32_t block, uint32_t blocks) {
-  /* The first 8 are Okabe and Ito's, with a darker yellow. Beyond these, neighbours differ in hue
-   * (by the golden angle) and in lightness, which all readers see. */
+  /* The first 8 are the colours of Okabe and Ito, with a darker yellow. The others differ from their neighbours in hue
+   * (by the golden angle) and in lightness, which all readers can see. */
   static const uint32_t few[8] = {0x0072b2, 0xe69f00, 0x009e73, 0xd55e00,
                                   0x56b4e9, 0xcc79a7, 0xd8c400, 0x7a7a7a};
   if (blocks <= 8) return few[block % 8];

@@ -1,17 +1,16 @@
-/* levels.c - which messages of a picture cross which level of the machine, and how much they carry.
+/* levels.c - computes which messages of a picture cross which level of the machine, and how much data they carry.
  *
- * Idea       the levels are named with the schedule, as in blueconnect(node:4 core:3), or asked for. A
- *            message crosses the outermost level that separates its two ranks.
- *            Levels may hold the ranks with data only. Then a helper is in the innermost domain that
- *            holds all ranks below it: those that it talks to, and those below the helpers that it
- *            talks to and that have lower numbers.
+ * Idea       The levels are part of the schedule's name, as in blueconnect(node:4 core:3), or given by the user. A
+ *            message crosses the outermost level that separates its two ranks. The levels may contain only the ranks with
+ *            data. A helper then belongs to the innermost domain that contains all ranks below it: the ranks that it
+ *            exchanges messages with, and those below lower-numbered helpers that it exchanges messages with.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 
 #include "algo.h"
 #include "picture.h"
 
-/* The levels that the plan of that name has: false: none, or it is a name of somebody's own. */
+/* Finds the levels in the name of a plan. Returns false if it has none, or if the name is not that of a plan. */
 static bool levels_of(const char *name, tt_tree *tree) {
   tt_plan_spec *plan;
   const tt_arg *x = tt_plan_spec_parse(name, &plan) ? NULL : tt_plan_spec_levels(plan);
@@ -25,7 +24,7 @@ static void include_ranks(int *below, int first, int last) {
   if (last > below[1]) below[1] = last;
 }
 
-/* Finds the ranks below each helper, those of low numbers first. */
+/* Finds the ranks below each helper, in the order of the helpers' numbers. */
 static tutti_status place_helpers(tt_picture *p) {
   p->below = malloc(2 * (size_t)(p->ranks - p->data) * sizeof *p->below);
   if (!p->below) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a picture");
@@ -52,7 +51,7 @@ tutti_status tt_picture_levels(tt_picture *p, const char *topo) {
   const tutti_status status = asked ? tt_tree_parse(topo, &p->tree) : TUTTI_OK;
   const bool helped = !status && p->data < p->ranks && p->tree.ranks == p->data;
   const bool fits = helped || (!status && p->tree.ranks == p->ranks);
-  if (!asked && !fits) return TUTTI_OK; /* a name of somebody's own */
+  if (!asked && !fits) return TUTTI_OK; /* the name is not that of a plan */
   if (status) return status;
   if (!fits)
     return tt_fail(TUTTI_ERR_ARG, "the topology '%.80s' holds %d ranks, not %d", topo,
@@ -61,7 +60,7 @@ tutti_status tt_picture_levels(tt_picture *p, const char *topo) {
   return helped ? place_helpers(p) : TUTTI_OK;
 }
 
-/* Negative: a helper's own. */
+/* Returns the domain of a helper. A negative number is a separate domain for this helper. */
 static int domain_of_helper(const tt_picture *p, int level, int rank) {
   const int *below = &p->below[2 * (rank - p->data)];
   const int first = below[0] < 0 ? -1 : tt_picture_domain(p, level, below[0]);
@@ -73,7 +72,7 @@ static int domain_of_helper(const tt_picture *p, int level, int rank) {
 int tt_picture_domain(const tt_picture *p, int level, int rank) {
   if (p->below && rank >= p->data) return domain_of_helper(p, level, rank);
   int domain = rank;
-  for (int l = p->levels - 1; l > level; l--) { /* from a domain to the one that holds it */
+  for (int l = p->levels - 1; l > level; l--) { /* from a domain to the one that contains it */
     int holder = 0;
     while (tt_tree_first(&p->tree, l, holder) + tt_tree_count(&p->tree, l, holder) <= domain)
       holder++;

@@ -1,4 +1,4 @@
-/* picture.c - records what happens while the prover runs a schedule.
+/* picture.c - records the events while the prover runs a schedule.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "picture.h"
 
@@ -6,8 +6,8 @@
 #include <string.h>
 
 enum {
-  MOST_MESSAGES = 1 << 18, /* of a picture: a ring of 300 ranks */
-  MOST_BLOCKS = 1 << 20    /* of all ranks */
+  MOST_MESSAGES = 1 << 18, /* per picture; enough for a ring of 300 ranks */
+  MOST_BLOCKS = 1 << 20    /* total of all ranks */
 };
 
 static void note(tt_picture *p, uint32_t round, int rank, uint32_t buf, uint32_t block,
@@ -63,7 +63,8 @@ static bool sort_changes(tt_picture *p) {
   return ok;
 }
 
-/* Messages are sorted by sender; a stable sort by the round of their arrival keeps that. */
+/* Sorts the messages by the round of their arrival. The sort is stable and keeps messages of the same round sorted by
+ * sender. */
 static bool sort_messages(tt_picture *p) {
   uint32_t n = p->graph.nmessages;
   uint32_t *at = calloc(p->rounds + 2, sizeof *at);
@@ -77,7 +78,7 @@ static bool sort_messages(tt_picture *p) {
   return ok;
 }
 
-/* A send ends with the last of its readers. */
+/* Sets the end of each send to that of the last of its readers. */
 static void end_sends(tt_picture *p) {
   for (uint32_t i = 0; i < p->graph.nmessages; i++) {
     const tt_message *m = &p->graph.messages[i];
@@ -99,7 +100,7 @@ static bool count_inputs(tt_picture *p) {
 }
 
 static bool run(tt_picture *p) {
-  char witness[64]; /* unused: the schedule is proven */
+  char witness[64]; /* not used, because the schedule has been proven */
   const tt_watch watch = {p, note_step_begun, happens};
   tutti_report again = {.size = sizeof again};
   size_t most = tt_max(p->blocks, (size_t)p->ranks);

@@ -1,10 +1,8 @@
-/* picture.h - the data of a schedule's picture: rounds, messages, and the contents of every block
- * over time.
+/* picture.h - the data of a schedule's picture: rounds, messages, and the contents of every block over time.
  *
- * Idea       the prover runs the schedule symbolically, and the picture records it: a
- *            message's round is its position on the longest chain of messages; a step
- *            that writes changes blocks at the end of its round.
- * Invariant  only a proven schedule has a picture; its rounds are the report's steps.
+ * Idea       The prover runs the schedule symbolically, and the picture records the execution. The round of a message is
+ *            its position on the longest chain of messages. A step that writes changes blocks at the end of its round.
+ * Invariant  Only a proven schedule has a picture. The number of its rounds equals the steps in the report.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_PICTURE_H
 #define TT_PICTURE_H
@@ -12,9 +10,9 @@
 #include "prove.h"
 #include "topo_tree.h"
 
-/* From the end of `round` on, a block of a rank's buffer holds `value`. */
+/* A block of a rank's buffer holds `value` after the end of `round`. */
 typedef struct tt_change {
-  uint32_t round; /* 0: from the start */
+  uint32_t round; /* 0 means from the start */
   uint32_t block;
   tt_value value;
   int32_t rank;
@@ -26,51 +24,51 @@ typedef struct tt_picture {
   int ranks, data;
   uint32_t blocks, rounds;
   tutti_report report;
-  tt_graph graph; /* steps and messages */
+  tt_graph graph; /* the steps and messages of all ranks */
   tt_values *values;
   tt_memory memory;
-  uint32_t *began, *ended; /* per step: rounds before it; rounds until its end */
-  tt_change *changes;      /* by round; those of one block in order */
+  uint32_t *began, *ended; /* for each step, the rounds before its start and up to its end */
+  tt_change *changes;      /* sorted by round; changes of one block are in their order */
   uint32_t nchanges, capacity;
-  uint32_t *inputs;     /* per value: the number of ranks whose inputs it contains */
-  uint32_t *order;      /* messages by round of arrival, then by sender */
-  unsigned char *marks; /* scratch of the labels: one per block or rank, all 0 */
+  uint32_t *inputs;     /* for each value, the number of ranks whose inputs it contains */
+  uint32_t *order;      /* messages, sorted by round of arrival, then by sender */
+  unsigned char *marks; /* scratch for labels: one per block or rank, all 0 between uses */
   tt_tree tree;         /* the levels of the machine */
-  int levels;           /* 0: unknown */
-  int *below;           /* of each helper: the first and the last rank with data below it; NULL: the
-                           levels hold helpers as any rank */
+  int levels;           /* 0 if the levels are unknown */
+  int *
+      below; /* first and last rank with data below each helper; NULL if the levels include helpers */
   bool failed;
 } tt_picture;
 
-/* TUTTI_OK; TUTTI_ERR_SCHEDULE with the prover's message; TUTTI_ERR_ARG if there is too much to
- * draw; TUTTI_ERR_MEMORY. Free with tt_picture_free in each case. */
+/* Returns TUTTI_ERR_SCHEDULE with the prover's message if the schedule is wrong, TUTTI_ERR_ARG if there is too much to
+ * draw, or TUTTI_ERR_MEMORY. The picture must be freed with tt_picture_free in any case. */
 tutti_status tt_picture_make(tt_picture *p, tt_sched *const *all, int ranks);
 void tt_picture_free(tt_picture *p);
 
-/* The first round of a message, when it leaves, and the last, when it arrives; rounds are numbered from 1. */
+/* Return the round when a message is sent, and the round when it arrives. Rounds are numbered from 1. */
 static inline uint32_t tt_picture_leaves(const tt_picture *p, const tt_message *m) {
   return p->began[m->from] + 1;
 }
 static inline uint32_t tt_picture_arrives(const tt_picture *p, const tt_message *m) {
   return p->ended[m->to];
 }
-/* Is the message summed on arrival, or just stored? */
+/* Returns true if the message is added on arrival, rather than only stored. */
 static inline bool tt_picture_sums(const tt_picture *p, const tt_message *m) {
   return tt_graph_step(&p->graph, m->to)->kind == TT_RECV_REDUCE;
 }
-/* The number of inputs of a full result. */
+/* Returns the number of inputs in a complete result. */
 static inline uint32_t tt_picture_full(const tt_picture *p) {
   return tt_coll_reduces(p->all[0]->coll) ? (uint32_t)p->data : 1;
 }
 
 /* ---- the machine's levels (levels.c) ---- */
 
-/* Takes the levels from `topo`, or if that is NULL or empty from the algorithm's name. TUTTI_ERR_ARG if
- * `topo` is wrong. */
+/* Sets the levels from `topo` or, if that is NULL or empty, from the algorithm's name. Returns TUTTI_ERR_ARG if `topo` is
+ * invalid. */
 tutti_status tt_picture_levels(tt_picture *p, const char *topo);
-/* Which domain of a level, from the outermost, the rank is in. */
+/* Returns the number of the domain that contains the rank, on a level counted from the outermost. */
 int tt_picture_domain(const tt_picture *p, int level, int rank);
-/* The level that a message crosses, and how many vectors it carries. */
+/* Return the level that a message crosses, and the number of vectors that it carries. */
 int tt_picture_crosses(const tt_picture *p, const tt_message *m);
 double tt_picture_carries(const tt_picture *p, const tt_message *m);
 
@@ -82,29 +80,30 @@ typedef struct tt_snapshot {
   uint32_t next; /* index of the next change */
 } tt_snapshot;
 
-/* The state before any change; false if out of memory. Free in each case. */
+/* Creates the state before any change. Returns false if out of memory. Must be freed in either case. */
 bool tt_snapshot_begin(tt_snapshot *m, const tt_picture *p);
-void tt_snapshot_advance(tt_snapshot *m, uint32_t round); /* to the end of that round */
+void tt_snapshot_advance(tt_snapshot *m, uint32_t round); /* advances to the end of that round */
 void tt_snapshot_free(tt_snapshot *m);
-/* The most complete value that a rank has for a block, in any of its buffers; 0: none. */
+/* Returns the most complete value that a rank has for a block in any of its buffers, or 0 if it has none. */
 tt_value tt_snapshot_best(const tt_snapshot *m, int rank, uint32_t block);
 
 /* ---- labels (label.c): lists as "0-2,5", and text that is safe in each format ---- */
 
-void tt_label_message(tt_text *t, tt_picture *p, const tt_message *m); /* its blocks */
+void tt_label_message(tt_text *t, tt_picture *p,
+                      const tt_message *m); /* the blocks of the message */
 void tt_label_span(tt_text *t, tt_picture *p, const tt_span *span);
-void tt_label_value(tt_text *t, tt_picture *p, tt_value value); /* its ranks */
+void tt_label_value(tt_text *t, tt_picture *p, tt_value value); /* the ranks of the value */
 void tt_label_peers(tt_text *t, tt_picture *p, const tt_step *step, int self);
-/* The block of a message that has only one, else UINT32_MAX. */
+/* Returns the block of a message that has only one block, otherwise UINT32_MAX. */
 uint32_t tt_label_single(const tt_picture *p, const tt_message *m);
-/* Escapes text for a format; each non-ASCII byte becomes a question mark. */
+/* Escapes text for a format. Each non-ASCII byte is replaced by a question mark. */
 typedef enum tt_escape { TT_ESCAPE_NONE, TT_ESCAPE_JSON, TT_ESCAPE_XML } tt_escape;
 void tt_label_escaped(tt_text *t, const char *text, tt_escape how);
-/* The colour of a block, 0xrrggbb; up to 8 are distinguishable for the colour-blind. */
+/* Returns the colour of a block, as 0xrrggbb. Up to 8 colours can be distinguished by the colour-blind. */
 uint32_t tt_label_color(uint32_t block, uint32_t blocks);
-/* Appends "fold(ring): allreduce on 3 ranks, a vector of 3 blocks". */
+/* Appends a title such as "fold(ring): allreduce on 3 ranks, a vector of 3 blocks". */
 void tt_label_title(tt_text *t, const tt_picture *p, tt_escape how);
-/* Appends what the prover found, in one sentence. */
+/* Appends a sentence with the properties that the prover found. */
 void tt_label_facts(tt_text *t, const tt_picture *p);
 
 /* ---- renderers: one file each ---- */
@@ -113,7 +112,7 @@ void tt_draw_words(tt_text *t, tt_picture *p, int rank);
 void tt_draw_json(tt_text *t, tt_picture *p, int rank, bool steps);
 void tt_draw_svg(tt_text *t, tt_picture *p);
 void tt_draw_html(tt_text *t, tt_picture *p);
-/* width: columns; 0: as many as needed. TUTTI_ERR_ARG if the ranks do not fit. */
+/* Draws at most `width` columns; 0 means as many as needed. Returns TUTTI_ERR_ARG if the ranks do not fit. */
 tutti_status tt_draw_terminal(tt_text *t, tt_picture *p, int width, int color);
 
 #endif

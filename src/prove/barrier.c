@@ -1,11 +1,10 @@
-/* barrier.c - does every rank leave a barrier only after every rank has entered it?
+/* barrier.c - checks that a rank leaves a barrier only after every rank has entered it.
  *
- * Idea       for each rank, mark the steps that depend on it: its own, those that wait for
- *            a marked one, those that receive from one. Every rank must have a marked
- *            step. Ranks with data show in the sum; ranks without data only here.
- * Invariant  a barrier is an allreduce of one byte, which is in block 0: messages of
- *            other blocks are empty and prove nothing. A send that has ended proves
- *            nothing either, because a wire may have copied it.
+ * Idea       For each rank, mark the steps that depend on it: its own steps, steps that wait for a marked step, and steps
+ *            that receive from one. Every rank must have a marked step. For ranks with data the sum shows this already;
+ *            for ranks without data only this check does.
+ * Invariant  A barrier is an allreduce of one byte, which is in block 0. Messages of other blocks are empty and prove
+ *            nothing. A completed send proves nothing either, because a transport may have buffered it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +13,7 @@
 
 typedef struct rumour {
   tt_graph *g;
-  unsigned char *heard; /* per step: does it depend on the rank? */
+  unsigned char *heard; /* one per step; nonzero if the step depends on the rank */
   uint32_t *queue, head, tail;
 } rumour;
 

@@ -1,12 +1,12 @@
-/* conflict.c - conflicting accesses to a block must be ordered, on every rank.
+/* conflict.c - checks that conflicting accesses to a block are ordered, on every rank.
  *
- * Idea       list the steps that use each block, in their order. Every access must be
- *            over before the next one that conflicts with it begins: by the rank's own
- *            `after` lists, or by a chain of events across ranks.
- * Cost       linear in the blocks that the steps use, and nsteps^2 bits per rank. Only a
- *            pair that `after` leaves open costs a walk through all events.
- * Invariant  it derives the conflicts itself, block by block: it checks the builder's
- *            order (sched/order.c), so this file uses none of it.
+ * Idea       List the steps that use each block, in their order. Every access must end before the next access that
+ *            conflicts with it starts. The order may follow from the rank's `after` lists or from a chain of events
+ *            across ranks.
+ * Cost       Linear in the number of blocks that the steps use, and nsteps^2 bits per rank. The events are traversed only
+ *            for pairs of steps that `after` does not order.
+ * Invariant  This file finds the conflicts independently, block by block. It checks the order from the builder
+ *            (sched/order.c), and therefore uses no part of that code.
  * Source     SEMANTICS.md, "Events" and "Accesses".
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
@@ -18,7 +18,7 @@ enum { NONE = UINT32_MAX };
 
 /* ---- events ---- */
 
-/* A step's start, its end, and the arrival of a message. */
+/* The events are the start and the end of each step, and the arrival of each message. */
 static uint32_t start_of(uint32_t step) {
   return 2 * step;
 }
@@ -26,7 +26,7 @@ static uint32_t end_event_of(uint32_t step) {
   return 2 * step + 1;
 }
 
-/* The inputs of a recv_reduce arrive together: the first one's number stands for all. */
+/* The inputs of a recv_reduce arrive together, so they share the number of the first one. */
 static uint32_t arrival_of(const tt_graph *g, uint32_t message) {
   const uint32_t to = g->messages[message].to;
   const bool together = tt_graph_step(g, to)->kind == TT_RECV_REDUCE;
@@ -35,7 +35,7 @@ static uint32_t arrival_of(const tt_graph *g, uint32_t message) {
 
 typedef struct search {
   tt_graph *g;
-  uint32_t block; /* of the conflict; not empty, so some others are not empty either */
+  uint32_t block; /* the block in conflict; assumed to be nonempty */
   unsigned char *seen;
   uint32_t *queue, tail;
 } search;
@@ -46,14 +46,14 @@ static void reach(search *s, uint32_t event) {
   s->queue[s->tail++] = event;
 }
 
-/* Is block `other` nonempty in every partition that leaves the block of the conflict nonempty? */
+/* Returns true if block `other` is nonempty in every partition that makes the block in conflict nonempty. */
 static bool never_emptier(const search *s, uint32_t other) {
   const tt_sched *all = s->g->all[0];
   const uint32_t a = other % all->blocks, b = s->block % all->blocks;
   return tt_coll_alike(all->coll) || (tt_coll_owned(all->coll) ? a == b : a <= b);
 }
 
-/* An empty message is skipped: its reader does not wait for its sender. */
+/* Returns true if the message is certainly not empty. The reader of an empty message does not wait for its sender. */
 static bool has_bytes(const search *s, const tt_message *m) {
   const tt_step *send = tt_graph_step(s->g, m->from);
   uint32_t lo, hi;
@@ -83,7 +83,7 @@ static void after_arrival(search *s, uint32_t message) {
   }
 }
 
-/* Marks all events that happen after those in the queue, in every run. */
+/* Marks all events that follow those in the queue in every execution. */
 static void flood(search *s) {
   const tt_graph *g = s->g;
   for (uint32_t head = 0; head < s->tail; head++) {
@@ -100,7 +100,7 @@ static void flood(search *s) {
 
 /* ---- accesses: by a step, or by one of its messages ---- */
 
-/* Does message k of the step carry the block, on the step's own side? */
+/* Returns true if message k reads the block on the sender, or writes it on the receiver if `sender` is false. */
 static bool touches(const tt_graph *g, uint32_t k, bool sender, uint32_t buf, uint32_t block) {
   const tt_message *m = &g->messages[k];
   const tt_step *step = tt_graph_step(g, sender ? m->from : m->to);
@@ -112,13 +112,13 @@ static bool touches(const tt_graph *g, uint32_t k, bool sender, uint32_t buf, ui
   return false;
 }
 
-/* An access of `step` to a block; message: the one that accesses it, or NONE. */
+/* An access to a block by `step`. `message` is the one that accesses it, or NONE. */
 typedef struct access {
   uint32_t step, message;
 } access;
 
-/* Marks all that happens after an access. It is over when its step has ended, or, if it is a
- * message's, when the message has arrived. */
+/* Marks all events that follow an access. The access ends when its step has ended; if a message accesses the block, it
+ * also ends when that message has arrived. */
 static void flood_from(search *s, access a) {
   const tt_graph *g = s->g;
   memset(s->seen, 0, 2 * (size_t)g->nsteps + g->nmessages);
@@ -135,7 +135,7 @@ static bool seen_before_message(const search *s, uint32_t message) {
          (before != NONE && s->seen[arrival_of(g, before)]);
 }
 
-/* Does the access begin after a marked event? */
+/* Returns true if the access starts after a marked event. */
 static bool begins_later(const search *s, access a) {
   const tt_graph *g = s->g;
   const tt_kind kind = (tt_kind)tt_graph_step(g, a.step)->kind;
@@ -146,7 +146,7 @@ static bool begins_later(const search *s, access a) {
   return false;
 }
 
-/* Finds the step's next access to the block after `a`, whose message is NONE at first. */
+/* Finds the step's next access to the block after `a`. For the first call, a->message must be NONE. */
 static bool next_access(const tt_graph *g, access *a, uint32_t *at, uint32_t buf, uint32_t block) {
   const tt_step *step = tt_graph_step(g, a->step);
   const bool sends = step->kind == TT_SEND;
@@ -164,7 +164,7 @@ static bool next_access(const tt_graph *g, access *a, uint32_t *at, uint32_t buf
   return false;
 }
 
-/* Is every access of step x to the block over before any of step y begins? */
+/* Returns true if every access of step x to the block ends before any access of step y starts. */
 static bool ordered_across(search *s, uint32_t x, uint32_t y, uint32_t buf, uint32_t block) {
   access a = {x, NONE}, b = {y, NONE};
   bool ok = true;
@@ -186,9 +186,9 @@ typedef struct ledger {
   search *across;
   int rank;
   const tt_sched *s;
-  uint64_t *before; /* per step, the set of steps that end before it starts, according to `after` */
+  uint64_t *before; /* for each step, a bit set of the steps before it according to `after` */
   size_t words;
-  uint32_t *writer[TT_BUF_COUNT], *readers[TT_BUF_COUNT]; /* per block; NONE */
+  uint32_t *writer[TT_BUF_COUNT], *readers[TT_BUF_COUNT]; /* one entry per block, or NONE */
   reader *pool;
   uint32_t used, capacity;
 } ledger;

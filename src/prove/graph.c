@@ -1,7 +1,7 @@
-/* graph.c - the steps of all ranks under one numbering, with their messages.
+/* graph.c - numbers the steps of all ranks consecutively and matches their messages.
  *
- * Idea       check shape and bounds of every step, then match: the k-th send from
- *            a to b, in step order, matches the k-th receive on b from a.
+ * Idea       Check the shape and the bounds of every step, then match the k-th send from a to b, in the order of the
+ *            steps, with the k-th receive from a on b.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdarg.h>
 #include <stdio.h>
@@ -90,11 +90,11 @@ static bool number_steps(tt_graph *g) {
   return true;
 }
 
-/* One end of a message, for sorting both ends into the same order. */
+/* The send or receive of a message. Both lists are sorted into the same order. */
 typedef struct ending {
   int sender, reader;
   uint32_t step, entry;
-  uint32_t place; /* among all sends, or all receives, in the order of the steps */
+  uint32_t place; /* index among all sends, or all receives, in the order of the steps */
 } ending;
 
 static int by_pair(const void *a, const void *b) {
@@ -104,7 +104,7 @@ static int by_pair(const void *a, const void *b) {
   return (x->place > y->place) - (x->place < y->place);
 }
 
-/* at: per step, the place of its first ending, and the end. Returns their number. */
+/* Lists the sends or receives and returns their number. at[step] is the index of the step's first one. */
 static uint32_t list_endings(const tt_graph *g, bool sends, uint32_t *at, ending *out) {
   uint32_t n = 0;
   for (uint32_t id = 0; id < g->nsteps; id++) {
@@ -130,7 +130,7 @@ static bool match_messages(tt_graph *g, const ending *out, const ending *in, uin
   uint32_t n = (uint32_t)tt_max(n_out, n_in);
   for (uint32_t i = 0; i < n; i++) {
     const ending *x = i < n_out ? &out[i] : NULL, *y = i < n_in ? &in[i] : NULL;
-    if (!x || !y || !same_pair(x, y)) { /* the end that is first in pair order has no counterpart */
+    if (!x || !y || !same_pair(x, y)) { /* the first in order has no counterpart */
       ending a = x ? *x : *y, b = y ? *y : *x;
       a.place = b.place = 0;
       if (x && (!y || by_pair(&a, &b) < 0))

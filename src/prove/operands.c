@@ -1,9 +1,9 @@
-/* operands.c - checks the operands of one step: within bounds, of one shape, and disjoint.
+/* operands.c - checks that the operands of a step are within bounds, have the same shape, and are disjoint.
  *
- * Idea       position i of a step's result is computed from position i of its operands. The
- *            engine works through the positions in pieces, in an unspecified order, so a
- *            block that the step writes may be an operand at the same position only.
- * Cost       linear in the blocks of the step.
+ * Idea       Position i of a step's result is computed from position i of its operands. The engine processes the
+ *            positions in pieces, in an unspecified order. A block that the step writes may therefore be an operand only
+ *            at the same position.
+ * Cost       Linear in the number of blocks of the step.
  * Source     SEMANTICS.md, "Inside a step".
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "prove.h"
@@ -25,7 +25,7 @@ static bool readable(const tt_sched *s, const tt_span *span, tt_gap skip) {
   if (span->buf == TT_SRC) tt_coll_src(s, &lo, &hi);
   if (span->buf == TT_DST) tt_coll_dst(s, &lo, &hi);
   if (s->in_place && span->buf == TT_DST) hi = s->blocks, lo = 0;
-  if (s->in_place && span->buf == TT_SRC) return false; /* in place both are called dst */
+  if (s->in_place && span->buf == TT_SRC) return false; /* in place, src is called dst */
   return inside(span, lo, hi, skip);
 }
 
@@ -44,7 +44,7 @@ bool tt_same_shape(const tt_sched *s, const tt_span *a, uint32_t a_lo, const tt_
   return true;
 }
 
-/* Notes the positions that the step writes, from 1, by block; false: a block is written twice. */
+/* Stores the position + 1 of each block that the step writes. Reports an error and returns false if it writes a block twice. */
 static bool mark(tt_graph *g, uint32_t id, const tt_span *dst, tt_gap skip) {
   for (uint32_t i = 0; i < tt_span_size(dst); i++) {
     if (skipped(skip, i)) continue;
@@ -62,7 +62,7 @@ static void unmark(tt_graph *g, const tt_span *dst) {
     if (tt_span_block(dst, i) < g->nplaces) g->places[tt_span_block(dst, i)] = 0;
 }
 
-/* Checks that no operand is written by the step at another position. */
+/* Checks that the step does not write a block of the operand at another position. */
 static bool operand_is_disjoint(tt_graph *g, uint32_t id, const tt_span *dst,
                                 const tt_span *operand) {
   for (uint32_t i = 0; dst->buf == operand->buf && i < tt_span_size(operand); i++) {

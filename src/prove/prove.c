@@ -1,5 +1,5 @@
-/* prove.c - the result of a proof: what every rank must hold at the end, and the properties
- * that follow from how it was computed.
+/* prove.c - the result of a proof: the data that every rank must have at the end, and the properties that follow
+ * from how it was computed.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "prove.h"
 
@@ -28,8 +28,8 @@ static bool same_wanted(const tt_wanted *a, const tt_wanted *b) {
   return a->first == b->first && a->end == b->end && a->block == b->block;
 }
 
-/* Checks every block that the collective yields, on every rank. known[value]: what the value was
- * last found correct for, so that few values are checked twice. */
+/* Checks every result block on every rank. known[value] identifies the result for which the value was last found correct,
+ * so that few values are checked more than once. */
 static bool results_right(tt_graph *g, tt_values *v, const tt_memory *m, tutti_report *report) {
   bool ordered = true, same = true;
   char text[200];
@@ -63,7 +63,7 @@ static bool results_right(tt_graph *g, tt_values *v, const tt_memory *m, tutti_r
 }
 
 static uint64_t blocks_completed(const tt_sched *s) {
-  uint64_t completed = 0; /* once each at least: only a step marked `completes` yields a result */
+  uint64_t completed = 0; /* only steps marked `completes` produce results */
   for (uint32_t i = 0; i < s->nsteps; i++)
     if (s->steps[i].completes) completed += tt_span_size(&s->steps[i].dst);
   return completed;
@@ -75,15 +75,16 @@ bool tt_summed_once(tt_sched *const *all, int ranks) {
   return completed <= all[0]->blocks;
 }
 
-/* How many operands a step adds; 0: it adds none. */
+/* Returns the number of operands that a step adds, or 0 if it adds none. */
 static int added(const tt_step *step) {
   if (step->kind == TT_REDUCE) return 1 + (int)step->inputs;
   if (step->kind != TT_RECV_REDUCE) return 0;
   return step->peers.count + (step->side != TT_OWN_AMONG);
 }
 
-/* A sum of `data` operands that holds `data` inputs once each adds the inputs themselves. The P - 1 sums of a prefix are
- * different ones: where P - 1 steps add two operands each, every sum is the one below it and one input. */
+/* If a sum of `data` operands contains each of `data` inputs exactly once, its operands are the inputs themselves. The P
+ * - 1 sums of a prefix are all different. If P - 1 steps add two operands each, every sum is therefore the previous sum
+ * plus one input. */
 bool tt_sums_at_once(tt_sched *const *all, int ranks) {
   const tt_sched *like = all[0];
   const bool prefix = tt_coll_prefix(like->coll);
@@ -111,8 +112,8 @@ static bool shifted_span(const tt_span *a, const tt_span *b, int by, const tt_sc
   return true;
 }
 
-/* The entry of b's peers that is entry 0 of a's, shifted; -1: the peers are others. A range of all ranks may
- * begin anywhere. */
+/* Returns the index in b's peers of entry 0 of a's peers, shifted, or -1 if the peers differ. A range of all ranks may
+ * start at any rank. */
 static int shifted_peers(const tt_peers *a, const tt_peers *b, int by, int ranks) {
   const int first = tt_mod((int64_t)tt_peer_rank(a, 0, ranks) + by, ranks);
   if (a->count != b->count) return -1;
@@ -122,8 +123,8 @@ static int shifted_peers(const tt_peers *a, const tt_peers *b, int by, int ranks
   return -1;
 }
 
-/* What is sent or received. Entry i of a's peers is entry i + turn of b's, which matters for the parts of a split
- * step. */
+/* Compares the spans that are sent or received. Entry i of a's peers is entry i + turn of b's, which matters for the
+ * parts of a split step. */
 static bool shifted_cargo(const tt_step *a, const tt_step *b, int turn, int by, const tt_sched *s) {
   const tt_span *x = tt_step_cargo(a), *y = tt_step_cargo(b);
   if (!a->split) return shifted_span(x, y, by, s);
@@ -161,7 +162,7 @@ static uint32_t layers_of(const tt_sched *s) {
   return (s->tmp_blocks + s->blocks - 1) / s->blocks;
 }
 
-/* Does every rank do what rank 0 does, shifted around the circle? */
+/* Returns true if every rank takes the same steps as rank 0, shifted around the circle. */
 static bool transitive(tt_sched *const *all, int ranks) {
   for (int r = 1; r < ranks; r++) {
     const tt_sched *a = all[0], *b = all[r];
@@ -174,7 +175,7 @@ static bool transitive(tt_sched *const *all, int ranks) {
   return true;
 }
 
-/* If all ranks bring data, the sum proves it already. */
+/* If all ranks contribute data, the sum already proves that the barrier waits for all of them. */
 static bool barrier_waits(tt_graph *g) {
   const tt_sched *s = g->all[0];
   return s->coll != TUTTI_BARRIER || s->data == s->ranks || tt_barrier_waits(g);

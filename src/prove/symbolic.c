@@ -1,10 +1,9 @@
 /* symbolic.c - executes the schedules symbolically, in dependency order.
  *
- * Idea       a step starts when all that it waits for has ended. A receive happens
- *            when it and its senders have started and the pair's earlier message
- *            is consumed. A send ends when all its readers have. If no step can
- *            proceed before all have ended, they wait for each other: a deadlock.
- * Invariant  conflict.c shows that all orders give the same values, so one is enough.
+ * Idea       A step starts when all steps that it waits for have ended. A receive is executed when it and its senders
+ *            have started and the previous message between the same ranks has been consumed. A send ends when all its
+ *            readers have ended. If no remaining step can proceed, they wait for each other, which is a deadlock.
+ * Invariant  conflict.c shows that all orders give the same values, so one order is sufficient.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,8 +11,8 @@
 #include "prove.h"
 
 typedef struct progress {
-  uint32_t waits;   /* how much the step waits for before it starts */
-  uint32_t pending; /* and, once started, before it happens */
+  uint32_t waits; /* number of steps that must end before this one starts */
+  uint32_t pending; /* events still needed before it is executed or, for a send, ends */
   uint32_t depth;
   bool started, ended;
 } progress;
@@ -22,8 +21,8 @@ typedef struct runner {
   tt_graph *g;
   tt_values *v;
   tt_memory *m;
-  const tt_watch *watch; /* or NULL */
-  progress *of;          /* per step */
+  const tt_watch *watch; /* may be NULL */
+  progress *of;          /* one per step */
   uint32_t *queue, head, tail;
   tt_value *operands;
 } runner;
@@ -36,7 +35,7 @@ static uint32_t incoming(const tt_graph *g, uint32_t id, uint32_t i) {
   return g->in[g->in_at[id] + i];
 }
 
-/* The n-th block of message `msg`, as it is on the sender. */
+/* Returns the value of the n-th block of message `msg` on its sender. */
 static tt_value arriving(runner *r, const tt_message *msg, uint32_t n) {
   const tt_step *send = tt_graph_step(r->g, msg->from);
   uint32_t lo, hi;
@@ -88,7 +87,8 @@ static void do_local(runner *r, uint32_t id) {
   const tt_step *step = tt_graph_step(r->g, id);
   const uint32_t n = tt_step_operands(step);
   tt_value *in = r->operands;
-  for (uint32_t i = 0; i < tt_span_size(&step->dst); i++) { /* no operand lies further on in dst */
+  for (uint32_t i = 0; i < tt_span_size(&step->dst);
+       i++) { /* no operand is at a later position in dst */
     for (uint32_t k = 0; k < n; k++) {
       const tt_span span = tt_step_operand(step, k);
       in[k] = local(r, id, &span, i);
@@ -122,7 +122,7 @@ static void finish_step(runner *r, uint32_t id) {
   }
 }
 
-/* A receive or local step happens: data moves, and its senders may end. */
+/* Executes a receive or local step: moves its data, after which its senders may end. */
 static void happen(runner *r, uint32_t id) {
   const tt_step *step = tt_graph_step(r->g, id);
   if (step->kind == TT_RECV)
@@ -195,7 +195,7 @@ void tt_memory_free(tt_memory *m) {
   free(m->at);
 }
 
-/* A step that `id` waits for and that is not finished. */
+/* Returns a step that `id` waits for and that has not ended. */
 static uint32_t waits_for(const runner *r, uint32_t id) {
   const tt_graph *g = r->g;
   int rank = g->rank_of[id];
@@ -209,7 +209,7 @@ static uint32_t waits_for(const runner *r, uint32_t id) {
     if (!r->of[g->messages[k].to].ended) return g->messages[k].to;
   for (uint32_t k = g->in_at[id]; k < g->in_at[id + 1]; k++)
     if (!r->of[g->messages[g->in[k]].from].started) return g->messages[g->in[k]].from;
-  for (uint32_t i = 0; i < g->nmessages; i++) /* the pair's earlier message */
+  for (uint32_t i = 0; i < g->nmessages; i++) /* the previous message between the same ranks */
     if (g->messages[i].next != UINT32_MAX && g->messages[g->messages[i].next].to == id &&
         !r->of[g->messages[i].to].ended)
       return g->messages[i].to;
@@ -220,7 +220,7 @@ static void say_deadlock(runner *r) {
   uint32_t id = 0;
   while (r->of[id].ended) id++;
   uint32_t first = id;
-  for (uint32_t n = 0; n < r->g->nsteps; n++) id = waits_for(r, id); /* until it is in the circle */
+  for (uint32_t n = 0; n < r->g->nsteps; n++) id = waits_for(r, id); /* enough to be on the cycle */
   char chain[220] = "";
   size_t length = 0;
   uint32_t at = id;

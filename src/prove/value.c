@@ -1,10 +1,9 @@
 /* value.c - symbolic values: ordered n-ary sums of ranks' inputs, each stored once.
  *
- * Idea       a table of nodes keyed by their operands: two expressions are the
- *            same (the same grouping, so the same bits) if their numbers are equal.
- * Invariant  operand order counts; a node marked `completes` differs from one that is
- *            not. A check of a value stops at the first repeated input, so it never
- *            visits more than P + 1 leaves.
+ * Idea       A hash table of nodes, keyed by their operands. Two expressions are equal (with the same grouping, and thus
+ *            the same bits) if their numbers are equal.
+ * Invariant  The order of operands matters, and a node marked `completes` differs from one without that mark. A check of
+ *            a value stops at the first repeated input, so it visits at most P + 1 leaves.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +12,8 @@
 #include "prove.h"
 
 typedef struct node {
-  uint32_t first, n; /* operands in the pool; n == 0: an input, and first is its block */
-  int rank;          /* of an input */
+  uint32_t first, n; /* operands in the pool; if n == 0, an input whose block is `first` */
+  int rank;          /* rank of an input */
   bool completes;
 } node;
 
@@ -22,7 +21,7 @@ struct tt_values {
   node *nodes;
   tt_value *pool;
   uint32_t *slots;   /* hash table of values */
-  tt_value *pending; /* of a walk: values whose leaves are still to come, the next one last */
+  tt_value *pending; /* stack of values whose leaves have not been visited yet */
   uint32_t count, capacity, used, pool_capacity, pending_capacity, mask;
   bool failed;
 };
@@ -34,7 +33,7 @@ tt_values *tt_values_new(void) {
   if (!v) return NULL;
   v->mask = 4095;
   v->slots = calloc(v->mask + 1, sizeof *v->slots);
-  v->count = 1; /* 0 means nothing */
+  v->count = 1; /* the value 0 means that nothing was written */
   v->failed = !v->slots || !tt_grow(&v->nodes, &v->capacity, 1024, sizeof *v->nodes) ||
               !tt_grow(&v->pool, &v->pool_capacity, 1024, sizeof *v->pool);
   return v;
@@ -119,7 +118,7 @@ tt_value tt_value_sum(tt_values *v, const tt_value *in, uint32_t n, bool complet
   return intern(v, (node){.n = n, .rank = -1, .completes = completes}, in);
 }
 
-/* Pushes operands on the stack of pending values in reverse, so that the first operand is taken next. */
+/* Pushes operands on the stack of pending values in reverse order, so that the first operand is popped first. */
 static bool push(tt_values *v, uint32_t *n, const tt_value *in, uint32_t count) {
   v->failed |= !tt_grow(&v->pending, &v->pending_capacity, *n + count, sizeof *v->pending);
   if (v->failed) return false;
@@ -135,7 +134,7 @@ uint32_t tt_value_ranks(tt_values *v, tt_value value, unsigned char *seen) {
     if (x->n) {
       ok = push(v, &n, v->pool + x->first, x->n);
     } else {
-      ok = !seen[x->rank]; /* a repeated input: no result contains such a value */
+      ok = !seen[x->rank]; /* a correct result contains no input twice */
       fresh += ok;
       seen[x->rank] = 1;
     }

@@ -1,9 +1,8 @@
-/* build.c - writes a schedule step by step.
+/* build.c - creates a schedule step by step.
  *
- * Idea       algorithms call these functions and never write dependencies (order.c derives
- *            them). In place, src becomes dst here, and copies onto itself are dropped.
- * Errors     sticky: after a failed allocation the calls do nothing and
- *            tt_build_end returns NULL.
+ * Idea       Algorithms call these functions and never write dependencies, which order.c derives. If in place, src is
+ *            replaced by dst, and copies of a span onto itself are omitted.
+ * Errors     Sticky: after a failed allocation the functions do nothing, and tt_build_end returns NULL.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,7 +103,7 @@ static void claim_tmp(tt_sched *s, const tt_span *span, uint32_t extra) {
   s->tmp_blocks = (uint32_t)tt_max(s->tmp_blocks, top + extra + 1);
 }
 
-/* Gives the fields that a kind of step does not use fixed values. */
+/* Sets the fields that a kind of step does not use to fixed values. */
 static void forget_unused(tt_step *step) {
   const tt_span nothing = tt_block(TT_SRC, 0);
   if (step->kind == TT_SEND) step->dst = nothing;
@@ -189,7 +188,7 @@ _Static_assert(sizeof(tt_step) == 4 + sizeof(tt_peers) + 3 * sizeof(tt_span) + 8
                "steps without padding are compared as bytes");
 
 static bool same_bytes(const void *a, const void *b, size_t size) {
-  return size == 0 || memcmp(a, b, size) == 0; /* without any, both may be NULL */
+  return size == 0 || memcmp(a, b, size) == 0; /* both may be NULL if size is 0 */
 }
 
 bool tt_sched_equal(const tt_sched *a, const tt_sched *b) {
@@ -213,7 +212,7 @@ bool tt_sched_followers(tt_sched *const *all, int n, uint32_t **at, uint32_t **f
   *followers = malloc(((size_t)total + 1) * sizeof **followers);
   if (!start || !*followers) return false;
   for (int pass = 0; pass < 2;
-       pass++) { /* counts those of step i in start[i + 2]; then lists them */
+       pass++) { /* first counts the dependents of step i in start[i + 2], then lists them */
     for (uint32_t r = 0, first = 0; r < (uint32_t)n; first += all[r++]->nsteps)
       for (uint32_t i = 0; i < all[r]->nsteps; i++)
         for (uint32_t k = all[r]->after_at[i]; k < all[r]->after_at[i + 1]; k++) {

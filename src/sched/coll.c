@@ -3,8 +3,8 @@
 #include "schedule.h"
 
 /* The part of src, or of dst, that a rank has. */
-enum { WHOLE, OWN /* the block with its number */, AT_ROOT /* all at the root, none elsewhere */ };
-/* Over which ranks the sum goes, if there is one. */
+enum { WHOLE, OWN /* the block with its number */, AT_ROOT /* everything, but only on the root */ };
+/* The ranks that the sum includes, if there is a sum. */
 enum { NONE, ALL /* all */, UP_TO /* including this one */, BELOW /* excluding it */ };
 
 static const struct {

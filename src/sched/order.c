@@ -1,20 +1,18 @@
 /* order.c - derives the order of steps from the blocks that they read and write.
  *
- * Idea       walk the steps once and keep, per block, its last writer and the
- *            readers since: a read waits for the writer, a write for both. Neighbours
- *            that every step uses together or not at all are one piece. Where spans repeat, some
- *            blocks stand for the others (order_sample.h).
- * Cost       linear in the runs of neighbours in the steps and in the pieces that these consist of, and a bit
- *            for each block: on 100,000 ranks microseconds.
- * Invariant  dependencies point backwards; those that another dependency already
- *            implies directly are left out.
+ * Idea       Pass over the steps once and store the last writer of each block and its readers since then. A read waits
+ *            for the writer, a write waits for both. Neighbouring blocks that every step uses either together or not at
+ *            all form one piece. If spans repeat, some blocks represent all others (order_sample.h).
+ * Cost       Linear in the number of runs of neighbouring blocks in the steps, and in the number of pieces in these runs,
+ *            plus one bit per block; this takes microseconds on 100,000 ranks.
+ * Invariant  Dependencies refer to earlier steps. Those that another dependency directly implies are omitted.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
 
 #include "order_sample.h"
 
-enum { NONE = UINT32_MAX, FEW = 256 }; /* FEW: with fewer blocks, each is a piece */
+enum { NONE = UINT32_MAX, FEW = 256 }; /* with fewer than FEW blocks, each block is a piece */
 
 typedef struct reader {
   uint32_t step, next;
@@ -23,18 +21,18 @@ typedef struct reader {
 typedef enum use { READS, WRITES, CUTS } use;
 
 typedef struct tracker {
-  uint64_t *cut[TT_BUF_COUNT];    /* a bit for each block where a piece begins; NULL: at all */
-  uint32_t *before[TT_BUF_COUNT]; /* the pieces that begin before each word of these */
+  uint64_t *cut[TT_BUF_COUNT];    /* one bit per block, set if a piece starts there; NULL: all */
+  uint32_t *before[TT_BUF_COUNT]; /* number of pieces before each word of `cut` */
   uint32_t pieces[TT_BUF_COUNT];
   tt_sample sample[TT_BUF_COUNT];
-  uint32_t *writer[TT_BUF_COUNT], *readers[TT_BUF_COUNT]; /* per piece */
+  uint32_t *writer[TT_BUF_COUNT], *readers[TT_BUF_COUNT]; /* one entry per piece */
   reader *pool;
   uint32_t used, pool_capacity;
-  uint32_t *seen;    /* per step: the last step whose list has it */
-  uint32_t *implied; /* per step: the last step one of whose dependencies has it */
-  uint32_t *after;   /* all lists so far */
+  uint32_t *seen; /* for each step, the last step that has it in its list */
+  uint32_t *implied; /* for each step, the last step that depends on one of its dependents */
+  uint32_t *after; /* all lists, concatenated */
   uint32_t length, capacity;
-  uint32_t from; /* where the current step's list begins */
+  uint32_t from; /* start of the current step's list */
   bool failed;
 } tracker;
 
@@ -80,7 +78,7 @@ static void cut_at(tracker *t, uint32_t buf, uint32_t block) {
   t->cut[buf][block / 64] |= UINT64_C(1) << block % 64;
 }
 
-/* The piece that begins at this block. */
+/* Returns the number of the piece that starts at this block. */
 static uint32_t piece_index(const tracker *t, uint32_t buf, uint32_t block) {
   if (!t->cut[buf]) return block;
   const uint64_t below = t->cut[buf][block / 64] & ((UINT64_C(1) << block % 64) - 1);
@@ -99,7 +97,7 @@ static void use_run(tracker *t, uint32_t step, uint32_t buf, uint32_t block, uin
     (how == READS ? read_piece : write_piece)(t, step, buf, p);
 }
 
-/* What to do with the runs of a span. */
+/* How a step uses the runs of a span. */
 typedef struct run_use {
   tracker *t;
   uint32_t step, buf;
@@ -124,7 +122,7 @@ static void use_span(tracker *t, uint32_t step, const tt_span *span, tt_gap skip
   }
 }
 
-/* Drops dependencies that another dependency of the same step has itself. */
+/* Removes dependencies that another dependency of the same step already has. */
 static void prune(tracker *t, uint32_t step, const uint32_t *after_at) {
   const uint32_t n = t->length - t->from;
   if (n < 2) return;
@@ -138,7 +136,7 @@ static void prune(tracker *t, uint32_t step, const uint32_t *after_at) {
   t->length = t->from + kept;
 }
 
-/* Records what the step reads and writes; with CUTS, only where its runs begin and end. */
+/* Records what the step reads and writes. If `cuts`, records only where its runs start and end. */
 static void visit(tracker *t, const tt_sched *s, uint32_t i, bool cuts) {
   const tt_step *step = &s->steps[i];
   const tt_gap skip = tt_self_part(s, step), none = {0, 0};
@@ -150,7 +148,7 @@ static void visit(tracker *t, const tt_sched *s, uint32_t i, bool cuts) {
   if (step->kind != TT_SEND) use_span(t, i, &step->dst, skip, writes);
 }
 
-/* Finds the pieces: their borders are those of the steps' runs. */
+/* Finds the pieces. Their boundaries are those of the steps' runs. */
 static bool cut_into_pieces(tracker *t, const tt_sched *s, const uint32_t blocks[TT_BUF_COUNT]) {
   for (int b = 0; b < TT_BUF_COUNT; b++) t->pieces[b] = blocks[b];
   if (blocks[TT_DST] < FEW) return true;

@@ -1,10 +1,10 @@
-/* order_sample.c - finds blocks that stand for all others where spans repeat.
+/* order_sample.c - finds blocks that represent all others if spans repeat.
  *
- * Idea       a plan over levels of many ranks sends the same blocks of each node: a span has a piece for each
- *            of ten thousand nodes. Where such spans repeat with periods whose least common multiple is L, the
- *            steps that use a block also use the block L after it. The order of steps therefore follows from
- *            the first L blocks of each section; sections end where a span begins or ends.
- * Invariant  each set of steps that use some block together uses a block of the sample.
+ * Idea       On machine levels with many ranks, a plan sends the same blocks of each node, so that a span has one piece
+ *            for each of ten thousand nodes. If all such spans repeat with periods whose least common multiple is L, then
+ *            the steps that use a block also use the block L after it. The order of steps therefore follows from the
+ *            first L blocks of each section. Sections are bounded by the starts and ends of spans.
+ * Invariant  For each set of steps that use some block together, the sample contains a block that they all use.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 
 enum { FEW_PIECES = 1024, MOST_EXTENTS = 512 };
 
-/* Where a span repeats; period 1: it has all blocks there. */
+/* A range of blocks with a repeating span. With period 1 the span contains all blocks of the range. */
 typedef struct extent {
   uint32_t lo, hi, period;
 } extent;
@@ -50,7 +50,7 @@ static void add_span(extents *x, const tt_span *s) {
   add_extent(x, s->base, s->base + s->stride * (s->count - ahead), s->stride);
 }
 
-/* All spans of the schedule in this buffer. Returns about how many pieces they have. */
+/* Lists the spans of the schedule in this buffer. Returns approximately how many pieces they have. */
 static uint64_t find_extents(const tt_sched *s, uint32_t buf, extents *x) {
   uint64_t pieces = 0;
   for (uint32_t i = 0; i < s->nsteps; i++) {
@@ -76,7 +76,7 @@ static uint64_t gcd(uint64_t a, uint64_t b) {
   return a;
 }
 
-/* After how many blocks all is repeated that repeats throughout a section; at most its length. */
+/* Returns the number of blocks after which all spans of a section repeat, at most the length of the section. */
 static uint32_t period_within(const extents *x, uint32_t lo, uint32_t hi) {
   uint64_t all = 1;
   for (uint32_t i = 0; i < x->n; i++) {
@@ -97,7 +97,7 @@ tutti_status tt_order_sample(const tt_sched *s, uint32_t buf, tt_sample *sample)
   extents x = {0};
   *sample = (tt_sample){0};
   if ((buf == TT_TMP ? s->tmp_blocks : s->blocks) < FEW_PIECES)
-    return TUTTI_OK; /* nothing to save */
+    return TUTTI_OK; /* the sample would not be smaller */
   if (find_extents(s, buf, &x) < FEW_PIECES || x.failed) {
     free(x.at);
     return TUTTI_OK;
@@ -116,7 +116,7 @@ tutti_status tt_order_sample(const tt_sched *s, uint32_t buf, tt_sample *sample)
   return ok ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "out of memory while ordering a schedule");
 }
 
-/* The part of evenly spaced blocks that lies in a window. */
+/* Visits those of the evenly spaced blocks that are in the window. */
 static void visit_line(const tt_window *w, uint64_t start, uint32_t stride, uint32_t count,
                        tt_visit *visit, void *of) {
   const uint64_t from = start >= w->lo ? 0 : (w->lo - start + stride - 1) / stride;

@@ -1,11 +1,10 @@
-/* parse.c - reads the text form of schedules (text.c shows it).
+/* parse.c - parses schedules in the text form that text.c prints.
  *
- * Idea       one cursor, one token at a time; the first error ends parsing with
- *            line, column and what was expected. `#` starts a comment. With the word
- *            `derive` in the header, the builder derives the order and the `after`
- *            lists are ignored.
- * Invariant  in the result, blocks, ranks and steps are within bounds. Time and memory
- *            are bounded by the length of the text, whatever numbers it contains.
+ * Idea       A cursor reads one token at a time. The first error ends the parsing and reports the line, the column and
+ *            the expected token. `#` starts a comment. If the header contains the word `derive`, the builder derives the
+ *            order and the `after` lists are ignored.
+ * Invariant  In the result, blocks, ranks and steps are within bounds. Time and memory are bounded by the length of the
+ *            text, regardless of the numbers in it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <ctype.h>
 #include <stdio.h>
@@ -15,17 +14,16 @@
 #include "schedule.h"
 
 enum { MAX_RANKS = 65536, MAX_BLOCKS = 1 << 24, MAX_STEPS = 1 << 20 };
-enum { MAX_ALL = 1 << 24 }; /* blocks of all ranks: with more the prover would take minutes */
-/* Limits for a text of n bytes, so that the prover is not slow: FREE plus BLOCKS or MOVED per byte,
- * for the blocks of all ranks, and for the blocks moved and peers. All-to-all on 4096 ranks needs
- * 45 and 180 per byte. */
+enum { MAX_ALL = 1 << 24 }; /* blocks of all ranks; the prover would take minutes for more */
+/* Limits for a text of n bytes, which keep the prover fast: FREE + n * BLOCKS for the blocks of all ranks, and FREE + n *
+ * MOVED for moved blocks and peers. An all-to-all on 4096 ranks needs 45 and 180 per byte. */
 enum { FREE = 1 << 20, BLOCKS = 64, MOVED = 256 };
 
 typedef struct cursor {
   const char *text, *at;
   tutti_status status;
-  uint64_t blocks, moved;       /* totals of all ranks so far */
-  uint32_t *after, n, capacity; /* the `after` numbers of this rank so far */
+  uint64_t blocks, moved;       /* totals over the ranks parsed so far */
+  uint32_t *after, n, capacity; /* the `after` numbers of the current rank */
 } cursor;
 
 typedef struct header {
@@ -34,7 +32,7 @@ typedef struct header {
   int ranks, root, data;
   uint32_t blocks;
   bool derive;
-  size_t length; /* of the text */
+  size_t length; /* length of the text */
 } header;
 
 static tutti_status schedule_error(cursor *c, const char *expected) {
@@ -89,7 +87,7 @@ static void line_end(cursor *c) {
   if (*c->at && *c->at != '\n') schedule_error(c, "the end of the line");
 }
 
-/* Moves to the next line with content; false at the end of the text. */
+/* Moves to the next line that is not empty. Returns false at the end of the text. */
 static bool next_schedule_line(cursor *c) {
   do {
     blanks(c);
@@ -129,7 +127,8 @@ static tt_span span(cursor *c, const header *h) {
   if (accept_token(c, "x")) s.repeat = parse_number(c, MAX_BLOCKS, "a repeat");
   if (!c->status && !accept_token(c, "]")) schedule_error(c, "']'");
   s.count = last >= first ? last - first + 1 : last + ring - first + 1;
-  const uint64_t before = (uint64_t)ring * ((uint64_t)s.repeat - 1); /* blocks before last ring */
+  const uint64_t before =
+      (uint64_t)ring * ((uint64_t)s.repeat - 1); /* blocks before the last ring */
   const uint64_t top = s.base + s.stride * (before + tt_min((uint64_t)first + s.count, ring) - 1);
   const uint64_t most = buf == TT_TMP ? MAX_BLOCKS : h->blocks;
   const bool fits = s.stride && s.repeat && first < ring && last < ring && s.count <= ring &&
@@ -221,7 +220,7 @@ static bool kind_word(cursor *c, tt_step *step) {
   return false;
 }
 
-/* Parses one step, and adds its `after` numbers to those of its rank. */
+/* Parses one step and appends its `after` numbers to those of its rank. */
 static void step_line(cursor *c, const header *h, uint32_t i, tt_step *step) {
   memset(step, 0, sizeof *step);
   step->dst = step->own = step->in = tt_block(TT_SRC, 0);
@@ -258,8 +257,8 @@ static void step_line(cursor *c, const header *h, uint32_t i, tt_step *step) {
   line_end(c);
 }
 
-/* Refuses a text whose blocks or moves would occupy the prover for long, for its length; more:
- * blocks about to be added. */
+/* Reports an error if the text has too many blocks or moves for its length, because the prover would take long. `more` is
+ * the number of blocks about to be added. */
 static void bounded(cursor *c, const header *h, uint64_t more) {
   if (c->blocks + more > tt_min(MAX_ALL, FREE + BLOCKS * (uint64_t)h->length))
     schedule_error(c, "fewer blocks on all ranks together, in a text of this length");

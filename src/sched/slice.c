@@ -1,11 +1,9 @@
 /* slice.c - runs one schedule on several parts of the vector in parallel.
  *
- * Idea       slice s is a copy whose block x is block x * slices + s, of tmp too. At
- *            most `flight` run in parallel: a slice starts on a rank when slice
- *            s - flight has ended there.
- * Invariant  the engine runs slices in this way without writing them out, each on
- *            neighbouring bytes. The prover proves this form; the place of a block does
- *            not matter to a proof.
+ * Idea       Slice s is a copy of the schedule in which block x becomes block x * slices + s, also in tmp. At most
+ *            `flight` slices run in parallel: on each rank, slice s starts after slice s - flight has ended.
+ * Invariant  The engine runs slices in this order without expanding them, each on contiguous bytes. The prover checks the
+ *            expanded form, because positions of blocks do not matter to a proof.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 
@@ -29,7 +27,7 @@ static void copy_steps(tt_builder *b, const tt_sched *s, uint32_t slices) {
     }
 }
 
-/* A step that waits for no step of its slice waits for all steps of slice - flight. */
+/* Lets each step that depends on no step of its slice depend on all steps of the slice `flight` before it. */
 static bool bound_flight(tt_sched *all, const tt_sched *s, uint32_t flight) {
   uint32_t n = s->nsteps, length = 0;
   uint32_t *at = malloc((all->nsteps + 1) * sizeof *at);

@@ -17,7 +17,7 @@ tt_span tt_layer(tt_span span, uint32_t layer, uint32_t blocks) {
 }
 
 void tt_span_tidy(tt_span *span) {
-  if (span->repeat > 1 && span->count == span->ring && span->first == 0) { /* consecutive rings */
+  if (span->repeat > 1 && span->count == span->ring && span->first == 0) { /* contiguous repeats */
     span->count = span->ring *= span->repeat;
     span->repeat = 1;
   }
@@ -41,7 +41,7 @@ uint32_t tt_span_run(const tt_span *s, uint32_t i, uint32_t end) {
   uint32_t n = 0;
   do {
     uint32_t more = 1;
-    if (s->stride == 1 && i + n < end) { /* up to the wrap or the end of this repeat */
+    if (s->stride == 1 && i + n < end) { /* up to the wrap, or to the end of this repeat */
       const uint32_t k = (i + n) % s->count;
       const uint32_t to_wrap = s->first + k < s->ring ? s->ring - s->first - k : s->count - k;
       more = (uint32_t)tt_min(tt_min(to_wrap, s->count - k), end - i - n);

@@ -1,4 +1,4 @@
-/* text.c - prints a schedule for people; parse.c reads it back.
+/* text.c - prints a schedule in a readable form, which parse.c can parse.
  *
  *   tutti-schedule 1  allreduce fold(ring) P=3 blocks=3
  *   rank 0

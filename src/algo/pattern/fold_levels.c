@@ -1,9 +1,9 @@
-/* fold_levels.c - a whole fold: every level of a group down, and all the way back.
+/* fold_levels.c - a whole fold: every level of a group, followed by the reverse phase.
  *
- * Idea       one level after the other, by its own sequence of live vectors; the way
- *            back is the way down reversed, without sums. Around a ring, sums travel in the same
- *            direction as the operands did, so that a rank which is ahead stays ahead.
- * Invariant  the first level starts from the input; after it all vectors are partial sums.
+ * Idea       The levels are folded one after the other, each with its own sequence of live vectors. The reverse phase
+ *            runs the same steps in the opposite order, without additions. On a ring, sums travel in the same direction
+ *            as the operands did, so that a rank which is ahead stays ahead.
+ * Invariant  The first level folded starts from the input. After it, all vectors are partial sums.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 
@@ -18,7 +18,7 @@ tt_fold_spec tt_fold_spec_of(const tt_ask *ask) {
   return tt_param_given(ask, "ring") ? tt_fold_ring : tt_fold_halving;
 }
 
-/* The sequence for a level; none: the number of sequences does not fit. */
+/* Returns the sequence for a level. It is empty if the number of sequences does not match that of the levels. */
 static tt_fold_spec item_of(const tt_fold_spec *how, int levels, int i) {
   int items = 1, at = 0, end = 0;
   for (int k = 0; k < how->n; k++) items += how->of[k] == TT_SEQ_NEXT;
@@ -28,7 +28,7 @@ static tt_fold_spec item_of(const tt_fold_spec *how, int levels, int i) {
   return (tt_fold_spec){how->of + at, end - at};
 }
 
-/* How many of n vectors stay; 0: no valid number. */
+/* Returns the number of live vectors after n, or 0 if the sequence contains no valid number. */
 static int next_live(const tt_fold_spec *item, int n) {
   if (item->n == 1 && *item->of == TT_SEQ_RING) return n - 1;
   if (item->n == 1 && *item->of == TT_SEQ_HALVING) return (n + 1) / 2;
@@ -57,7 +57,7 @@ int tt_fold_spec_sequence(const tt_fold_spec *how, int levels, int i, int size, 
   return length;
 }
 
-/* The position of a level, counted from the outermost. */
+/* Returns the position of a level, counted from the outermost. */
 static int from_outside(const tt_group *g, int level) {
   return g->inner ? g->levels - 1 - level : level;
 }
@@ -69,7 +69,7 @@ const char *tt_fold_spec_refuse_all(const tt_fold_spec *how, const tt_group *g) 
   return wrong;
 }
 
-/* Folds a level down. Where it ends all, the complete sum goes to `to`. */
+/* Folds a level. If `ends`, this is the last level, and the complete sum is stored in `to`. */
 static void fold_level(tt_fold *f, int level, const tt_fold_spec *how, int *live, bool ends,
                        tt_buf to) {
   const tt_group *g = &f->g;
@@ -84,7 +84,7 @@ static void fold_level(tt_fold *f, int level, const tt_fold_spec *how, int *live
   f->touched = 0;
 }
 
-/* A rank sends its own sum down the circle, then each one that came from above. */
+/* Sends the rank's own sum down the circle, then each sum received from above. */
 static void walk_on(tt_fold *f, int level, bool from_src) {
   const tt_group *g = &f->g;
   const int n = g->size[level];

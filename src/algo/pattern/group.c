@@ -1,9 +1,9 @@
 /* group.c - ranks as an abelian group, and one step of a fold on it.
  *
- * Idea       a group only says which rank is how far up which circle, and which blocks are
- *            where; algorithms on it need to know nothing more.
- * Invariant  a set of vectors is one span: if nested, a run of blocks with at most one wrap;
- *            else a run of digits, repeated for the inner levels.
+ * Idea       A group only defines the rank at a given distance on a circle, and the positions of blocks. Algorithms on a
+ *            group need nothing else.
+ * Invariant  A set of vectors is a single span. If the group is nested, the span is a run of blocks with at most one
+ *            wrap; otherwise it is a run of digits, repeated for the inner levels.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ tt_group tt_group_product(const tt_ask *ask, const int *sizes, int n, bool inner
     g.digit[level] = ask->rank / apart % sizes[i];
     apart *= sizes[i];
   }
-  g.nested = !inner_first || !tt_coll_owned(ask->coll); /* else rank r must own block r */
+  g.nested = !inner_first || !tt_coll_owned(ask->coll); /* if not nested, rank r must own block r */
   uint32_t width = 1;
   for (int level = n - 1; level >= 0; level--) {
     g.width[level] = g.nested ? width : (uint32_t)g.apart[level];
@@ -60,7 +60,7 @@ int tt_group_sizes(const tt_ask *ask, int sizes[TT_LEVELS]) {
     const int size = x->list[i];
     if (size < 1 || size > ask->ranks || product * size > ask->ranks) return 0;
     product *= size;
-    if (size > 1) sizes[n++] = size; /* at most 2^20 ranks: TT_LEVELS suffice */
+    if (size > 1) sizes[n++] = size; /* TT_LEVELS is enough for 2^20 ranks */
   }
   if (x && ask->ranks == 1) sizes[n++] = 1;
   return product == ask->ranks ? n : 0;
@@ -92,8 +92,8 @@ bool tt_group_fits(const tt_group *g, const tt_tree *tree) {
   return true;
 }
 
-/* Enumerates the products of `ranks` that continue the first n factors in `sizes`, counting *left down to the
- * wanted one; returns its number of factors, or 0 if there are fewer products. */
+/* Finds the *left-th product equal to `ranks` that continues the first n factors in `sizes`, reducing *left by the number
+ * of products passed. Returns its number of factors, or 0 if there are too few products. */
 static int nth_factorization(int ranks, int n, int *left, int sizes[TT_LEVELS]) {
   if (ranks == 1) return n >= 2 && (*left)-- == 0 ? n : 0;
   for (int factor = 2; factor <= ranks && n < TT_LEVELS; factor++) {
@@ -114,7 +114,8 @@ int tt_group_peer(const tt_group *g, int level, int by) {
   return tt_mod(g->rank + (int64_t)(digit - g->digit[level]) * g->apart[level], g->ranks);
 }
 
-/* The blocks of `count` members of a circle of n, which divides g->runs. */
+/* Returns the blocks of `count` members of a circle of n members. Member a has blocks g->runs * a/n up to g->runs *
+ * (a+1)/n. */
 static tt_span vectors_of_members(const tt_group *g, tt_buf buf, int n, int first, int count) {
   const int64_t all = g->runs, end = first + count;
   const int64_t lo = all * first / n, hi = end > n ? all + all * (end - n) / n : all * end / n;

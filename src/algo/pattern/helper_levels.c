@@ -1,10 +1,10 @@
-/* helper_levels.c - levels and rows of helpers to prove as samples, and those that may be cheapest.
+/* helper_levels.c - proposes levels and rows of helpers: samples for proofs, and plans that may be fastest.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "algo_helpers.h"
 
 #include <stdio.h>
 
-/* Writes levels whose `nodes` nodes hold `data` ranks as evenly as may be, then what follows. */
+/* Appends levels that distribute `data` ranks as evenly as possible over `nodes` nodes, and the other parameters. */
 static void write_sample(const char *outer, int nodes, int data, const char *per, int trees,
                          bool spread, tt_text *params) {
   const int each = data / nodes, more = data % nodes;
@@ -18,11 +18,11 @@ static void write_sample(const char *outer, int nodes, int data, const char *per
   if (spread) tt_text_add(params, ",spread");
 }
 
-/* How the sample divides nodes into n groups, and the level of its helpers. */
+/* For each sample, how it divides the nodes into n groups, and the level of its helpers. */
 static const struct {
   const char *outer, *per;
-  int nodes;            /* per group */
-  int helpers, further; /* helpers per group, and further ones for the whole machine */
+  int nodes;            /* nodes per group */
+  int helpers, further; /* helpers per group; additional helpers for the whole machine */
   bool spread;
 } shapes[] = {
     {"node:%d", "node", 1, 1, 1, false},       {"node:%d package:2", "node", 2, 1, 1, false},

@@ -1,10 +1,10 @@
-/* helper_parts.c - the part of every tree that a rank exchanges with helpers.
+/* helper_parts.c - the part of every tree that a rank exchanges with its helpers.
  *
- * Idea       The ranks of a node divide the vector. If its blocks belong to ranks, and all nodes are the same, a rank has
- *            the blocks of all ranks with its index in their nodes. If nodes differ in size, it has a run of
- *            blocks, about as long as those of the others in its node: member a of n has D*a/n .. D*(a+1)/n of D.
- * Invariant  the ranks of a node have every block once. Ranks with the same index, in nodes of the same size, have the
- *            same blocks.
+ * Idea       The ranks of a node divide the vector. If its blocks belong to ranks and all nodes have the same size, a
+ *            rank has the blocks of all ranks with its index in their nodes. If nodes differ in size, it has a run of
+ *            blocks, about as long as those of the others in its node: of D blocks, member a of n has D*a/n .. D*(a+1)/n.
+ * Invariant  The ranks of a node together have every block exactly once. Ranks with the same index in nodes of the same
+ *            size have the same blocks.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 
@@ -70,13 +70,13 @@ tt_span tt_helpers_whole(const tt_helpers *h, int tree, tt_buf buf) {
                   : tt_inner_whole(&in, tree, buf);
 }
 
-/* The circle of a node, whose members have runs of blocks. */
+/* Describes a node as a circle whose members have runs of blocks. */
 static int runs_in_node(const tt_helpers *h, int rank, tt_group *g) {
   const int node = tt_helpers_node_of(h, rank), first = tt_helpers_first_of(h, node);
   const int n = tt_helpers_first_of(h, node + 1) - first;
   *g = (tt_group){.ranks = h->data,
                   .rank = rank,
-                  .levels = n < h->data ? 2 : 1, /* what the nodes have is summed later */
+                  .levels = n < h->data ? 2 : 1, /* the sum over the nodes is computed later */
                   .inner = true,
                   .nested = true,
                   .runs = (uint32_t)h->data,

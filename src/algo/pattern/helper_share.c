@@ -1,17 +1,17 @@
-/* helper_share.c - helpers sum a share of the vector, while the ranks with data sum the rest among themselves.
+/* helper_share.c - helpers reduce a share of the vector while the ranks with data reduce the remainder among themselves.
  *
- * Idea       a helper's link and the links between the ranks carry bytes at the same time. The share goes
- *            to the helpers as in aggregate(data=D): each rank sends each helper its part once, and gets
- *            the sum. At the same time, the rest is folded, as in fold.
- * Cost       of a share f: a rank sends and receives f + 2 (1-f) (D-1)/D vectors, all helpers together
- *            D f. If the links of all helpers carry k times the bytes of a rank's link, both end together for
- *            f = R / (D/k + R - 1), R = 2 (D-1)/D: for D = 7 and k = 1, 10 % less time than the fold alone.
- * Scratch    on helpers, up to a vector.
- * Invariant  the blocks of the fold come first, M - N for each rank; behind them N D are the helpers'.
- *            A helper adds in the order of the ranks. The ranks with data come first.
+ * Idea       The links of the helpers and the links between the ranks transfer data simultaneously. The share is sent to
+ *            the helpers as in aggregate(data=D): each rank sends each helper its part once, and receives the sum. At the
+ *            same time, the remainder is folded as in fold.
+ * Cost       With a share f, a rank sends and receives f + 2 (1-f) (D-1)/D vectors, and all helpers together D f. If the
+ *            links of all helpers together have k times the bandwidth of a rank's link, both finish at the same time for
+ *            f = R / (D/k + R - 1), R = 2 (D-1)/D. For D = 7 and k = 1, this takes 10 % less time than the fold alone.
+ * Scratch    Up to one vector on each helper.
+ * Invariant  The blocks of the fold are first, M - N for each rank, followed by the N D blocks of the helpers. A helper
+ *            adds in the order of the ranks. The ranks with data have the lowest numbers.
  * Parameters data=D as in aggregate.c; share=N/M; ring, halving or seq= as in fold.c.
- * Source     Jiang et al., A Unified Architecture for Accelerating Distributed DNN Training (BytePS), 2020:
- *            servers and workers share the bytes so that no link idles.
+ * Source     Jiang et al., A Unified Architecture for Accelerating Distributed DNN Training (BytePS), 2020, in which
+ *            servers and workers share the bytes so that no link is idle.
  * See        tutti plan draw 'aggregate(data=4,share=1/2)' -n 5
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "algo_helpers.h"
@@ -21,10 +21,10 @@ enum { FINEST = 64 };
 
 typedef struct shares {
   int data, helpers;
-  int given, of; /* the helpers' share: given / of */
+  int given, of; /* the helpers' share is given / of */
 } shares;
 
-/* False: it is not a valid share. */
+/* Returns false if the share is invalid. */
 static bool share_of(const tt_ask *ask, shares *s) {
   const tt_arg *x = tt_param_of(ask, "share");
   if (x->n != 2) return false;
@@ -33,7 +33,7 @@ static bool share_of(const tt_ask *ask, shares *s) {
   return s->given >= 1 && s->of > s->given && s->of <= FINEST;
 }
 
-/* The ranks with data and their fold. */
+/* Returns the fold of the ranks with data. */
 static tt_group fold_of(const tt_ask *ask, const shares *s) {
   return (tt_group){.ranks = s->data,
                     .rank = ask->rank,
@@ -45,7 +45,7 @@ static tt_group fold_of(const tt_ask *ask, const shares *s) {
                     .width = {(uint32_t)(s->of - s->given)}};
 }
 
-/* NULL, or what is wrong with the parameters. */
+/* Returns NULL, or an error message about the parameters. */
 static const char *shares_of(const tt_ask *ask, shares *s) {
   const int known = ask->data < ask->ranks ? ask->data : 0;
   *s = (shares){0};
@@ -71,7 +71,7 @@ uint32_t tt_share_blocks(const tt_ask *ask) {
   return shares_of(ask, &s) ? 1 : (uint32_t)(s.data * s.of);
 }
 
-/* What a helper sums. */
+/* Returns the part that a helper reduces. */
 static tt_span part_of(const tt_builder *b, const shares *s, int helper, tt_buf buf) {
   tt_owned part = tt_owned_of_tree(s->data * s->given, s->helpers, helper);
   const int before = s->data * (s->of - s->given);
@@ -102,7 +102,7 @@ void tt_share_build(tt_builder *b, const tt_ask *ask) {
   for (int h = 0; h < s.helpers; h++) tt_recv(b, s.data + h, part_of(b, &s, h, TT_DST));
 }
 
-/* Some shares, each fold, and one to four helpers. */
+/* Proposes some shares, with each kind of fold and one to four helpers. */
 bool tt_share_sample(int ranks, int *i, tt_text *params) {
   static const char *const share[] = {"1/4", "1/2", "3/8", "7/32"}, *const how[] = {"", ",ring"};
   for (int helpers = 1; helpers <= 4 && ranks - helpers >= 2; helpers++)

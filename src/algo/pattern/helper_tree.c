@@ -1,25 +1,23 @@
-/* helper_tree.c - helpers at the levels of the machine: one per node, or per rack, and a tree of
- * them above.
+/* helper_tree.c - helpers at the levels of the machine: one per node or per rack, and a tree of helpers above them.
  *
- * Idea       the ranks of a node first reduce-scatter, as in BlueConnect. Each rank then has a
- *            part of the node's sum, and sends it to the helper of its node, or of its rack. A
- *            helper adds up the sums of the nodes below, then sends its sum up, to the helper of the
- *            group at the next level; the top one has the result. On the way down a rank gets the
- *            part of the sum that it sent, and an all-gather in the node ends it. With several
- *            trees every group has a helper for each, which sums a part of the vector.
- * Cost       the link of a node, and the link from a helper up, carry one vector each way, however
- *            many ranks a node has; the link from a helper down carries one per group below. In all
- *            2 ceil(log2 N) steps in a node of N ranks, and 2 for each row of helpers.
- *            In a reduce-scatter and an all-gather whole blocks are exchanged (helper_parts.c).
- *            A root exchanges whole trees; if `spread`, the ranks of its node exchange a part each.
- * Scratch    on helpers, up to a vector; in a reduce-scatter on all ranks.
- * Invariant  helpers are numbered after the ranks with data, row by row, the lowest first; in a row
- *            group by group, in a group tree by tree. The groups below a helper are added in their
- *            order. All ranks that have data of a tree's part get all of its sum, in a node.
- * Parameters the levels of the ranks with data, such as "rack:2 node:3 core:4". Everything within
- *            the level called node is one node; without such a level, the innermost one is.
- *            per=LEVEL: the lowest level whose groups have helpers; trees=T. If these are not
- *            given, the number of helpers decides: the innermost level that fits. spread: see above.
+ * Idea       The ranks of a node first reduce-scatter, as in BlueConnect. Each rank then has a part of the node's sum,
+ *            and sends it to the helper of its node or rack. A helper adds the sums of the nodes below it, then sends its
+ *            sum up to the helper of the group at the next level; the top helper has the result. On the way down a rank
+ *            receives the part of the sum that it sent, and an all-gather in the node follows. With several trees every
+ *            group has one helper for each tree, which reduces a part of the vector.
+ * Cost       The link of a node, and the link from a helper up, carry one vector in each direction, however many ranks a
+ *            node has. The link from a helper down carries one per group below. The total is 2 ceil(log2 N) steps in a
+ *            node of N ranks, and 2 for each row of helpers. A reduce-scatter and an all-gather exchange whole blocks
+ *            (helper_parts.c). A root exchanges whole trees' parts; with `spread`, each rank of its node exchanges a
+ *            part.
+ * Scratch    Up to one vector on each helper, and in a reduce-scatter on each rank.
+ * Invariant  Helpers are numbered after the ranks with data, row by row, lowest first; within a row group by group, and
+ *            within a group tree by tree. The groups below a helper are added in their order. The ranks of a node that
+ *            have data of a tree's part together receive all of its sum.
+ * Parameters the levels of the ranks with data, such as "rack:2 node:3 core:4". Everything within the level called node
+ *            is one node; without such a level, the innermost level is. per=LEVEL: the lowest level whose groups have
+ *            helpers; trees=T. If these are not given, the number of helpers determines them: the innermost level that
+ *            fits is used. spread: see above.
  * Source     Graham et al., SHARP, 2016; within nodes Cho et al., BlueConnect, SysML 2019.
  * See        tutti plan draw 'aggregate(rack:2 node:2 core:2)' -n 11
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -40,14 +38,14 @@ static const char *say_numbers(const char *format, int a, int b, int c) {
   return text;
 }
 
-/* The level that per= names; -2: none. */
+/* Returns the level that per= names, or -2 if it names none. */
 static int level_named(const tt_helpers *h, const tt_arg *per) {
   int l = per ? h->from - 1 : -1;
   while (l >= 0 && !tt_arg_is(per, h->tree.level[l].name)) l--;
   return l >= 0 ? l : -2;
 }
 
-/* Finds the level of the lowest row, and the number of trees. NULL, or why no choice fits. */
+/* Determines the level of the lowest row and the number of trees. Returns NULL, or the reason why nothing fits. */
 static const char *fit(tt_helpers *h, int helpers, const tt_arg *per, int trees) {
   const int named = level_named(h, per);
   if (per && named < -1) return "per= names the level of nodes, or one that holds them";
@@ -73,7 +71,7 @@ const char *tt_helpers_of(const tt_ask *ask, tt_helpers *h) {
   h->from = tt_level_in_node(&h->tree);
   const char *wrong =
       fit(h, ask->ranks - h->data, tt_param_of(ask, "per"), tt_param_number(ask, "trees", 0));
-  if (ask->coll == TUTTI_BARRIER && h->rows.trees == 1) /* nothing to scatter */
+  if (ask->coll == TUTTI_BARRIER && h->rows.trees == 1) /* there is nothing to scatter */
     h->from = tt_ranks_as_nodes(&h->tree);
   h->owned = tt_coll_owned(ask->coll);
   h->spread = tt_coll_rooted(ask->coll) && tt_param_given(ask, "spread");
@@ -84,24 +82,24 @@ const char *tt_helpers_of(const tt_ask *ask, tt_helpers *h) {
   return wrong;
 }
 
-/* ---- who is where ---- */
+/* ---- numbers of helpers and groups ---- */
 
 static int helper_at(const tt_helpers *h, int row, int group, int tree) {
   return h->data + tt_helper_number(&h->rows, row, group, tree);
 }
 
-/* The group of a row that a rank with data belongs to. */
+/* Returns the group of a row that contains a rank with data. */
 static int group_of_rank(const tt_helpers *h, int row, int rank) {
   return tt_group_around(&h->tree, h->rows.row[row].level, rank);
 }
 
-/* ---- parts: of a vector of any blocks, or of one whose blocks belong to the ranks with data ---- */
+/* ---- parts of a vector of any blocks, or of one whose blocks belong to the ranks with data ---- */
 
 static tt_owned blocks_of_tree(const tt_helpers *h, int tree) {
   return tt_owned_of_tree(h->data, h->rows.trees, tree);
 }
 
-/* Those of a tree whose ranks a group of a row has. */
+/* Returns the blocks of a tree that belong to ranks in a group of a row. */
 static tt_owned blocks_of_group(const tt_helpers *h, int row, int group, int tree) {
   const int level = h->rows.row[row].level;
   const int lo = tt_tree_rank(&h->tree, level, group),
@@ -118,12 +116,12 @@ static void free_list(tt_builder *b, tt_span_list *list) {
   free(list->at);
 }
 
-/* ---- helpers' places ---- */
+/* ---- positions of helpers ---- */
 
-/* A helper, and its group. */
+/* The position of a helper. */
 typedef struct post {
   int row, group, tree;
-  int lo, hi; /* nodes below, in the lowest row; else groups of the row below */
+  int lo, hi; /* range of nodes (lowest row) or of groups of the row below (other rows) */
   bool top;
 } post;
 
@@ -140,7 +138,7 @@ static post post_of(const tt_helpers *h, int rank) {
   return p;
 }
 
-/* The number of consecutive nodes before `end`, starting at `node`, whose ranks own the same parts. */
+/* Returns the number of consecutive nodes from `node` up to `end` whose ranks own the same parts. */
 static int alike_from(const tt_helpers *h, int node, int end) {
   const int size = tt_helpers_first_of(h, node + 1) - tt_helpers_first_of(h, node);
   int n = 1;
@@ -151,12 +149,12 @@ static int alike_from(const tt_helpers *h, int node, int end) {
   return n;
 }
 
-/* Which ranks get the result. */
+/* Returns true if the rank receives the result. */
 static bool receives(const tt_ask *ask, int rank) {
   return ask->coll != TUTTI_REDUCE || rank == ask->root;
 }
 
-/* Is the root below this group? */
+/* Returns true if the root is below this group. */
 static bool group_has_root(const tt_helpers *h, const tt_ask *ask, int row, int group) {
   return group_of_rank(h, row, ask->root) == group;
 }
@@ -169,7 +167,7 @@ static bool group_gets(const tt_helpers *h, const tt_ask *ask, int row, int grou
 
 /* ---- ranks with data ---- */
 
-/* With a root, it alone trades whole parts with its helpers. */
+/* Exchanges whole parts of all trees with the helpers. Used only by a root. */
 static void trade_whole(tt_builder *b, const tt_ask *ask, const tt_helpers *h, bool sends) {
   const int group = group_of_rank(h, 0, ask->rank);
   for (int t = 0; t < h->rows.trees; t++) {
@@ -193,7 +191,7 @@ static void trade_parts(tt_builder *b, const tt_ask *ask, const tt_helpers *h, t
   free_list(b, &parts);
 }
 
-/* The root scatters its vector in its node, or gathers the sum there: a part for each rank. */
+/* Lets the root scatter its vector within its node, or gather the sum there, with a part for each rank. */
 static void trade_in_node(tt_builder *b, const tt_ask *ask, const tt_helpers *h, bool scatters) {
   const int node = tt_helpers_node_of(h, ask->root), root = ask->root;
   const bool am_root = ask->rank == root;
@@ -211,7 +209,7 @@ static void trade_in_node(tt_builder *b, const tt_ask *ask, const tt_helpers *h,
   free_list(b, &parts);
 }
 
-/* The helper that has the tree of this rank's block. */
+/* Returns the helper of the tree that contains this rank's block. */
 static int helper_of_block(const tt_ask *ask, const tt_helpers *h) {
   int t = 0;
   while (ask->rank >= blocks_of_tree(h, t).hi) t++;
@@ -233,7 +231,7 @@ static void be_owner(tt_builder *b, const tt_ask *ask, const tt_helpers *h) {
   }
 }
 
-/* A reduce or a broadcast where all ranks of the root's node exchange data with the helpers. */
+/* Runs a reduce or broadcast with `spread`: all ranks of the root's node exchange data with the helpers. */
 static void be_near_root(tt_builder *b, const tt_ask *ask, const tt_helpers *h) {
   const bool reduces = ask->coll == TUTTI_REDUCE, am_root = ask->rank == ask->root;
   if (tt_helpers_node_of(h, ask->rank) != tt_helpers_node_of(h, ask->root)) return;
@@ -270,7 +268,7 @@ typedef struct helper {
   tt_span sum;
 } helper;
 
-/* Adds what ranks send, or takes it if it is the first. */
+/* Receives a part from ranks and adds it to the sum. The first part is only stored. */
 static void add_in(const helper *x, tt_peers from, tt_span part, bool first, bool last) {
   if (first) {
     tt_recv(x->b, from.first, part);
@@ -280,7 +278,7 @@ static void add_in(const helper *x, tt_peers from, tt_span part, bool first, boo
   if (last && x->at.top) tt_mark_completes(x->b);
 }
 
-/* The ranks of `n` nodes of equal size, each with its part: adds their parts, or sends the sums back. */
+/* Exchanges parts with the ranks of `n` nodes of equal size: adds their parts, or sends the sums back. */
 static void trade_with_nodes(const helper *x, int node, int n, bool sends, bool first, bool last) {
   const int begin = tt_helpers_first_of(x->h, node),
             size = tt_helpers_first_of(x->h, node + 1) - begin;
@@ -313,7 +311,7 @@ static void serve_nodes(const helper *x) {
   }
 }
 
-/* The helpers of the row below, as far as they pass a sum up, or down. */
+/* Adds the sums of the helpers in the row below. */
 static void sum_helpers(const helper *x) {
   const int below = x->at.row - 1, n = x->at.hi - x->at.lo;
   const tt_peers all = {helper_at(x->h, below, x->at.lo, x->at.tree), n, x->h->rows.trees};
@@ -329,7 +327,7 @@ static void serve_helpers(const helper *x) {
   tt_send_all(x->b, all, x->sum);
 }
 
-/* Each rank of the lowest row, or each helper below, sends its blocks, or gets them. */
+/* Exchanges blocks with each rank below (lowest row) or each helper below. */
 static void trade_owned(const helper *x, bool sends) {
   const int row = x->at.row, tree = x->at.tree;
   const tt_owned mine = blocks_of_group(x->h, row, x->at.group, tree);
@@ -344,8 +342,8 @@ static void trade_owned(const helper *x, bool sends) {
   }
 }
 
-/* With a root: its vector passes between this helper and the one group below that holds the root, or the root itself,
- * or the ranks of its node. */
+/* With a root, exchanges its vector with the one group below that contains the root, with the root itself, or with the
+ * ranks of its node. */
 static void trade_towards_root(const helper *x, bool sends) {
   const tt_helpers *h = x->h;
   const int row = x->at.row, root = x->ask->root;
@@ -358,7 +356,7 @@ static void trade_towards_root(const helper *x, bool sends) {
   if (!sends) tt_recv(x->b, peer, x->sum);
 }
 
-/* The helper above; -1: none. */
+/* Returns the helper above, or -1 for the top helper. */
 static int helper_above(const helper *x) {
   const int row = x->at.row + 1;
   if (x->at.top) return -1;
@@ -395,7 +393,7 @@ static void help_all(const helper *x, int up) {
     serve_below(x);
 }
 
-/* In a reduce-scatter the way down, in an all-gather the way up has the blocks of the ranks below. */
+/* Runs a reduce-scatter, which moves the blocks of the ranks below down, or an all-gather, which moves them up. */
 static void help_owners(const helper *x, int up) {
   const bool scatters = x->ask->coll == TUTTI_REDUCE_SCATTER;
   const tt_owned mine = blocks_of_group(x->h, x->at.row, x->at.group, x->at.tree);

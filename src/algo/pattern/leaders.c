@@ -1,14 +1,14 @@
-/* leaders.c - a tree on every level: the leaders of racks, of a rack's nodes, of a node's ranks.
+/* leaders.c - a tree on every level of the machine, formed by the leaders of its domains.
  *
- * Idea       the leader of a domain is the root, or else its first rank. The leaders of a group's members form
- *            a tree; the leader of the group itself is at the top. A vector therefore enters each domain once,
- *            whatever the domains' sizes.
- * Invariant  without a root, a subtree is a range of ranks. Groups of children are in order, the nearest first:
- *            those inside the rank's own domain before those of the levels outside.
+ * Idea       The leader of a domain is the root if the domain contains it, otherwise the domain's first rank. The leaders
+ *            of a group's members form a tree, with the leader of the group at the top. A vector therefore enters each
+ *            domain only once, whatever the domains' sizes.
+ * Invariant  Without a root, the ranks of a subtree are consecutive. Groups of children are ordered, nearest first: those
+ *            inside the rank's own domain precede those of the outer levels.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "algo_pattern.h"
 
-/* The domains of the levels that hold the root. */
+/* The root's domain at each level. */
 typedef struct trunk {
   int domain[TT_TREE_LEVELS];
 } trunk;
@@ -20,7 +20,7 @@ static trunk trunk_of(const tt_tree *t, int rank) {
   return k;
 }
 
-/* The leader of a domain. */
+/* Returns the leader of a domain. */
 static int leader_of(const tt_tree *t, const trunk *root, int level, int domain) {
   return root->domain[level] == domain ? root->domain[t->levels - 1]
                                        : tt_tree_rank(t, level, domain);
@@ -42,7 +42,7 @@ tt_tree_node tt_tree_leaders(const tt_tree *t, int rank, int root, tt_tree_shape
   for (int level = t->levels - 1; level >= 0 && k.up < 0; level--) {
     const int group = level ? here.domain[level - 1] : 0;
     const int first = tt_tree_first(t, level, group), n = tt_tree_count(t, level, group);
-    const bool above = !level || top.domain[level - 1] == group; /* the root is in this group */
+    const bool above = !level || top.domain[level - 1] == group; /* this group contains the root */
     const int turn = above ? top.domain[level] - first : 0;
     const tt_tree_node one = shape(tt_mod(here.domain[level] - first - turn, n), n, radix);
     for (int i = 0; i < one.n; i++)

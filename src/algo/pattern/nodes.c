@@ -1,4 +1,4 @@
-/* nodes.c - which ranks share a node.
+/* nodes.c - determines which ranks share a node.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "algo_pattern.h"
 

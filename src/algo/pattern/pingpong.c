@@ -1,4 +1,4 @@
-/* pingpong.c - chooses the buffer of each sum of a growing vector.
+/* pingpong.c - chooses the buffer for each sum while a vector is accumulated.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "algo_pattern.h"
 
@@ -10,7 +10,7 @@ tt_pingpong tt_pingpong_part(tt_builder *b, tt_span part, bool in_dst, int n) {
   return (tt_pingpong){b, n, 0, in_dst, false, part};
 }
 
-/* The same blocks in dst, or in a layer of tmp. */
+/* Returns the same blocks in dst, or in a layer of tmp. */
 static tt_span in_dst(const tt_pingpong *t) {
   tt_span span = t->have;
   if (span.buf == TT_TMP) span.base %= t->b->s->blocks;
@@ -26,7 +26,7 @@ void tt_pingpong_send(tt_pingpong *t, tt_peers to) {
   t->held = true;
 }
 
-/* Where the next sum goes. *late: it must be copied to dst in the end, which is in use now. */
+/* Returns the buffer for the next sum. If *late is set, the sum must later be copied to dst, which is still in use. */
 static tt_span next_place(tt_pingpong *t, bool *late) {
   const bool first = t->in_dst && t->i == 0 && t->held, last = ++t->i == t->n;
   tt_span to = (t->n - t->i) % 2 ? in_tmp(t, 0) : in_dst(t);

@@ -1,12 +1,12 @@
 /* stages.c - composes the schedules of the levels.
  *
- * Idea       a stage is a whole schedule of its algorithm, built for the ranks of its level alone. It
- *            is copied step by step: its ranks become those of the level's group, and its blocks
- *            become runs of blocks of the part that the stage works on.
- * Cost       that of the stages, each on its part.
- * Scratch    as much as the stage that needs most, but for parts as if they were the whole vector.
- * Invariant  block k of a stage that is cut into n is the k-th n-th of its part, in tmp too: layers of
- *            tmp have the shape of the whole vector. A step whose blocks lie otherwise is refused.
+ * Idea       A stage is a complete schedule of its algorithm, built for the ranks of its level alone. It is copied step
+ *            by step: its ranks are mapped to those of the level's group, and its blocks to runs of blocks of the part
+ *            that the stage processes.
+ * Cost       The sum of the stages' costs, each for its part of the vector.
+ * Scratch    The maximum over the stages. A part needs as much as the whole vector would.
+ * Invariant  If a stage divides its part into n blocks, block k is the k-th of n equal pieces of the part, in tmp as
+ *            well: layers of tmp have the shape of the whole vector. A step whose blocks have other positions is refused.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "algo_stages.h"
 
@@ -17,19 +17,19 @@ enum { MOST_BLOCKS = 1 << 16 };
 
 typedef struct stage {
   const tt_plan_spec *plan, *way_back;
-  int level; /* in the tree */
-  int size;  /* ranks of a group */
-  int apart; /* the distance of two neighbours, in ranks */
-  int digit; /* which of them this rank is */
+  int level; /* level in the tree */
+  int size;  /* number of ranks in a group */
+  int apart; /* distance of two neighbours, in ranks */
+  int digit; /* index of this rank in its group */
   bool scatters;
-  uint32_t blocks; /* of this stage's schedule */
-  uint32_t all;    /* blocks of the part that it works on */
-  uint32_t from;   /* the first of these */
+  uint32_t blocks; /* number of blocks of this stage's schedule */
+  uint32_t all;    /* number of blocks of the part that it processes */
+  uint32_t from;   /* first block of that part */
 } stage;
 
 typedef struct composition {
   stage of[TT_TREE_LEVELS];
-  tt_sched *in[TT_TREE_LEVELS], *back[TT_TREE_LEVELS]; /* of each stage; back: if it scatters */
+  tt_sched *in[TT_TREE_LEVELS], *back[TT_TREE_LEVELS]; /* `back` is NULL if it does not scatter */
   int n;
   uint32_t blocks;
 } composition;
@@ -51,7 +51,7 @@ static const char *say(const char *format, const char *word, const char *more) {
   return text;
 }
 
-/* What a stage does on the way in, and back. */
+/* Returns the request to a stage's algorithm, for the first or for the reverse phase. */
 static tt_ask ask_of(const tt_ask *ask, const stage *s, bool first, bool back) {
   tt_ask own = {
       .plan = back ? s->way_back : s->plan, .coll = ask->coll, .ranks = s->size, .rank = s->digit};
@@ -60,7 +60,7 @@ static tt_ask ask_of(const tt_ask *ask, const stage *s, bool first, bool back) {
   return own;
 }
 
-/* Lists the levels of more than one rank; returns how many. */
+/* Lists the levels of more than one rank and returns their number. */
 static int list_levels(const tt_ask *ask, const tt_tree *tree, composition *c) {
   int apart = 1;
   c->n = 0;
@@ -75,13 +75,13 @@ static int list_levels(const tt_ask *ask, const tt_tree *tree, composition *c) {
   return c->n;
 }
 
-/* The all-gather behind two-shot is one-shot. */
+/* Two-shot has no all-gather, so one-shot is used for its reverse phase. */
 tutti_status tt_stage_way_back(const tt_plan_spec *plan, const tt_plan_spec **back) {
   *back = plan;
   return tt_algo_does(plan, TUTTI_ALLGATHER) ? TUTTI_OK : tt_plan_spec_named("one-shot", back);
 }
 
-/* The algorithms of the levels. */
+/* Assigns the algorithms to the levels. */
 static const char *name_stages(const tt_ask *ask, composition *c) {
   const tt_arg *x = tt_plan_spec_stages(ask->plan);
   if (x->n != c->n) return TT_STAGES_WRONG;
@@ -103,7 +103,7 @@ static uint64_t common_multiple(uint64_t a, uint64_t b) {
   return a / x * b;
 }
 
-/* How finely the vector is cut, so that each stage's blocks are runs. */
+/* Computes the number of blocks of the vector such that each block of a stage is a run of them. */
 static const char *cut(composition *c) {
   uint64_t all = 1;
   for (int i = 0; i < c->n && all <= MOST_BLOCKS; i++)
@@ -122,7 +122,7 @@ static const char *cut(composition *c) {
   return NULL;
 }
 
-/* ---- a stage's schedule, in the whole ---- */
+/* ---- copying a stage's schedule into the composition ---- */
 
 static uint32_t layer_of(const stage *s, const tt_span *span) {
   return span->buf == TT_TMP ? tt_span_block(span, 0) / s->blocks : 0;
@@ -138,11 +138,11 @@ static bool is_a_run(const tt_span *span) {
   return span->repeat == 1 && span->first + span->count <= span->ring;
 }
 
-/* False: no span of the whole has these blocks. */
+/* Maps a span of the stage to the whole vector. Returns false if no span of the whole vector has these blocks. */
 static bool place(const composition *c, const stage *s, tt_span *span) {
   const uint32_t wide = s->all / s->blocks;
   if (span->buf == TT_TMP && s->all == c->blocks && wide == 1) return true;
-  if (span->buf == TT_TMP && s->blocks == 1) { /* a layer each */
+  if (span->buf == TT_TMP && s->blocks == 1) { /* each block has a separate layer */
     if (!is_a_run(span)) return false;
     const uint32_t first = span->base + span->stride * span->first;
     *span = (tt_span){TT_TMP,     s->from + c->blocks * first, 0, wide, c->blocks * span->stride, 1,
@@ -163,7 +163,7 @@ static bool place(const composition *c, const stage *s, tt_span *span) {
   return true;
 }
 
-/* From one input of a reduction to the next. */
+/* Maps the inputs of a reduction, including the distance between them. */
 static bool place_inputs(const composition *c, const stage *s, tt_step *step) {
   tt_span last = step->in;
   last.base += (step->inputs - 1) * step->in_step;
@@ -194,7 +194,7 @@ static bool place_step(const tt_ask *ask, const composition *c, const stage *s, 
   return step->kind != TT_REDUCE || !step->inputs || place_inputs(c, s, step);
 }
 
-/* Appends a stage; b is NULL to try only. NULL, or why that fails. */
+/* Appends a stage, or only checks that this is possible if b is NULL. Returns NULL, or the reason for the failure. */
 static const char *append(tt_builder *b, const tt_ask *ask, const composition *c, const stage *s,
                           const tt_sched *sched) {
   for (uint32_t i = 0; i < sched->nsteps; i++) {
@@ -237,7 +237,7 @@ const char *tt_stages_refuse(const tt_ask *ask, const tt_tree *tree) {
   return tt_plan_spec_stages(ask->plan)->n == c.n ? NULL : TT_STAGES_WRONG;
 }
 
-/* Makes the composition, which must be freed whatever comes of it. NULL, or why that fails. */
+/* Creates the composition, which must be freed even after a failure. Returns NULL, or the reason for the failure. */
 static const char *compose(const tt_ask *ask, const tt_tree *tree, composition *c) {
   *c = (composition){.n = 0};
   list_levels(ask, tree, c);
@@ -267,8 +267,8 @@ static bool same_levels(const tt_tree *a, const tt_tree *b) {
   return same;
 }
 
-/* A stage that sums its whole part in several blocks finishes some of them earlier on one rank than on another, and
- * the stages outside it start with the finished blocks. */
+/* Returns true if all stages are uniform. A stage that sums its whole part in several blocks is not: it completes some of
+ * them earlier on some ranks than on others, and the stages outside it start with the completed blocks. */
 static bool stages_are_uniform(const tt_ask *ask, const composition *c) {
   for (int i = 0; i < c->n; i++) {
     if (i > 0 && !c->of[i].scatters && c->of[i].blocks > 1) return false;
@@ -319,7 +319,7 @@ static int count_stages(unsigned where, int size) {
   return n;
 }
 
-/* Appends the i-th. */
+/* Appends the i-th stage for these levels. */
 static void add_stage(unsigned where, int size, int i, tt_text *params) {
   tt_stage_walk at = {0};
   const size_t length = params->length;

@@ -1,10 +1,10 @@
 /* tree_node.c - the trees: chain, k-nomial and binary.
  *
- * Idea       all follow from the digits of a member's number. k-nomial: the parent lacks the
- *            lowest nonzero digit. Binary: with h the lowest bit of p, its children are
- *            p - h/2 and p + h/2; if the latter is beyond the last member, the nearest valid
- *            one below takes its place. The root, 0, has one child.
- * Cost       depth n-1; ceil(log_radix n); ceil(log2 n).
+ * Idea       All trees follow from the digits of a member's number. k-nomial: the parent's number is the member's without
+ *            its lowest nonzero digit. Binary: if h is the lowest set bit of p, the children are p - h/2 and p + h/2. If
+ *            p + h/2 is beyond the last member, the nearest valid member below replaces it. The root, member 0, has one
+ *            child.
+ * Cost       Depth n-1 (chain), ceil(log_radix n) (k-nomial), ceil(log2 n) (binary).
  * Source     binary: Sanders, Speck, Traeff, Parallel Computing 35(12), 2009, as in
  *            NCCL.
  * SPDX-License-Identifier: BSD-3-Clause */

@@ -1,23 +1,24 @@
-/* uneven.c - a fold level by level where groups differ in size: 4 ranks here, 3 there.
+/* uneven.c - a fold level by level for groups that differ in size, such as nodes of 4 and of 3 ranks.
  *
- * Idea       a level is a row of C columns, which member a of n divides fairly with the others: it owns columns
- *            a*C/n to (a+1)*C/n. A block is one column of every level. A group folds its level as a circle of n
- *            members, whose vectors are those runs of columns. At each inner level, which is folded already, a rank
- *            has a run of columns; its partners in the next group are all ranks whose runs overlap its own. The
- *            ranks of a small group therefore own more, and every group sends 2(n-1)/n of a vector across its level,
- *            the minimum for a group of any size. A reduce-scatter is the way down and an all-gather the way back: there
+ * Idea       A level is a row of C columns that the members of a group divide fairly: member a of n owns columns a*C/n to
+ *            (a+1)*C/n. A block is one column of every level. A group folds its level as a circle of n members, whose
+ *            vectors are those runs of columns. At each inner level, which has been folded before, a rank has a run of
+ *            columns; its partners in the next group are all ranks whose runs overlap with its own. The ranks of a small
+ *            group therefore own more, and every group sends 2(n-1)/n of a vector across its level, the minimum for a
+ *            group of any size. A reduce-scatter is the first phase of this and an all-gather the reverse phase. There,
  *            the block of a rank is the one in its own columns, and a row has as many columns as that rank's group has
- *            members, so the blocks of each domain are contiguous. A composition may fold the inner levels only: then
- *            the outer ones have one column, and trees that sum over the groups own columns of the innermost level,
- *            as the members of one more group do (helper_tree.c).
- * Cost       bytes between groups: the minimum. In an allreduce a rank owns at most a quarter more than its share (C
- *            is the least common multiple of the sizes, or four times the largest if that is less), else about as
- *            much where equal groups are many. A step is a message to each partner whose columns overlap: one if
- *            groups have equal sizes, seldom more than ceil(largest / smallest) + 1; more if levels are uneven inside
- *            uneven ones. With blocks of ranks it is that many for each run of equal groups, or for each quarter of
- *            it. A rank finds its partners from these runs (topo_tree.h): time and memory do not depend on P.
- * Scratch    none; partial sums in a reduce-scatter, and where a rank has no result (a reduce).
- * Invariant  the ranks of a group own every block of the vector exactly once.
+ *            members, so the blocks of each domain are contiguous. A composition may fold only the inner levels. The
+ *            outer levels then have one column, and trees that sum over the groups divide the columns of the innermost
+ *            level like the members of one more group (helper_tree.c).
+ * Cost       The number of bytes between groups is the minimum. In an allreduce a rank owns at most a quarter more than
+ *            its share if C is the least common multiple of the sizes or, if that is less, four times the largest size;
+ *            otherwise about as much if there are many equal groups. A step is one message to each partner with
+ *            overlapping columns: one if groups have equal sizes, rarely more than ceil(largest / smallest) + 1, and more
+ *            if the groups inside uneven levels are uneven as well. With blocks of ranks it is that many for each run of
+ *            equal groups, or for each quarter of a run. A rank finds its partners from these runs (topo_tree.h), so time
+ *            and memory do not depend on P.
+ * Scratch    None; partial sums in a reduce-scatter, and on ranks without a result (in a reduce).
+ * Invariant  The ranks of a group own every block of the vector exactly once.
  * Source     ours; even levels are Cho et al., BlueConnect, SysML 2019.
  * See        tutti plan draw 'blueconnect(node:(4,3))' -n 7
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -25,10 +26,11 @@
 
 #include <stdlib.h>
 
-/* A rank's path down the tree. */
+/* The position of a rank on every level of the tree. */
 typedef struct path {
-  int member[TT_TREE_LEVELS], of[TT_TREE_LEVELS]; /* index in its group; group's size */
-  int group[TT_TREE_LEVELS]; /* the domain of the level above, whose members the group has */
+  int member[TT_TREE_LEVELS], of[TT_TREE_LEVELS]; /* index in its group; size of the group */
+  int group
+      [TT_TREE_LEVELS]; /* number of the group: the domain of the level above that contains it */
 } path;
 
 typedef struct uneven {
@@ -37,9 +39,9 @@ typedef struct uneven {
   const tt_tree *tree;
   tt_uneven_cut cut;
   path me;
-  tt_buf work, result; /* where partial sums are; where complete ones go */
-  int last;            /* the outermost level of more than one member */
-  int touched;         /* members' vectors at and above this one are partial sums, those below only input */
+  tt_buf work, result; /* buffers of partial sums and of complete sums */
+  int last;            /* the outermost level with more than one member */
+  int touched;         /* vectors from this one up are partial sums; those below are input */
   tt_span_list here;
 } uneven;
 
@@ -56,7 +58,7 @@ const char *tt_uneven_refuse(const tt_ask *ask, const tt_tree *t, const tt_fold_
   return wrong;
 }
 
-/* Goes down the tree to this rank. */
+/* Finds the position of this rank on every level. */
 static void find_path(uneven *u, int rank) {
   path *p = &u->me;
   u->last = -1;
@@ -70,7 +72,7 @@ static void find_path(uneven *u, int rank) {
   }
 }
 
-/* Vectors lo..hi-1 of this rank's circle at a level, limited to the rank's own columns on the inner levels. */
+/* Returns vectors lo..hi-1 of this rank's circle at a level, limited to the rank's columns on the inner levels. */
 static tt_uneven_set vectors(const uneven *u, int level, int lo, int hi) {
   const path *me = &u->me;
   const int n = me->of[level];
@@ -82,10 +84,10 @@ static tt_uneven_set vectors(const uneven *u, int level, int lo, int hi) {
 
 typedef enum deed { SEND, RECEIVE, ADD } deed;
 
-/* What a rank does with each of its partners. */
+/* A transfer between a rank and each of its partners. */
 typedef struct deal {
   deed what;
-  tt_buf buf, to; /* what it sends, or its own operand; where what it receives goes */
+  tt_buf buf, to; /* source of a send, or own operand; destination of a receive */
   bool completes;
   tt_side side;
   tt_uneven_set s;
@@ -104,8 +106,8 @@ static void trade_with(uneven *u, const deal *x, int partner) {
   }
 }
 
-/* Trades with the ranks of a domain of the level above `level` that share inner columns with this one: in
- * each group inside, the members whose columns may overlap are neighbours. */
+/* Exchanges data with the ranks of a domain of the level above `level` that share inner columns with this rank. In each
+ * inner group, members whose columns may overlap are neighbours. */
 static void trade_within(uneven *u, deal *x, int level, int domain) {
   if (level == u->tree->levels) {
     trade_with(u, x, domain);
@@ -120,7 +122,7 @@ static void trade_within(uneven *u, deal *x, int level, int domain) {
   }
 }
 
-/* Sends or receives vectors lo..hi-1, with all partners in the member `by` up the circle. */
+/* Sends or receives vectors lo..hi-1, with all partners in the member `by` positions up the circle. */
 static void trade(uneven *u, deal x, int level, int by, int lo, int hi) {
   const path *me = &u->me;
   const int member = tt_mod(me->member[level] + by, me->of[level]);
@@ -128,7 +130,7 @@ static void trade(uneven *u, deal x, int level, int by, int lo, int hi) {
   trade_within(u, &x, level + 1, tt_tree_first(u->tree, level, me->group[level]) + member);
 }
 
-/* Moves vectors lo..hi-1 to one buffer if needed, and returns it. */
+/* Copies vectors lo..hi-1 into one buffer if they are in two, and returns the buffer. */
 static tt_buf collect_in_one_buffer(uneven *u, int level, int lo, int hi) {
   if (u->touched >= hi) return TT_SRC;
   if (u->touched <= lo) return u->work;
@@ -143,7 +145,7 @@ static tt_buf collect_in_one_buffer(uneven *u, int level, int lo, int hi) {
   return u->work;
 }
 
-/* In circles of two, both members add in the same order. */
+/* Folds a level. On circles of two, both members add in the same order. */
 static void reduce_scatter_level(uneven *u, int level, const int *live, int length) {
   const tt_side side = u->me.of[level] == 2 && u->me.member[level] ? TT_OWN_LAST : TT_OWN_FIRST;
   for (int i = 0; i + 1 < length; i++) {
@@ -157,7 +159,7 @@ static void reduce_scatter_level(uneven *u, int level, const int *live, int leng
   }
 }
 
-/* An all-gather begins with the rank's own block, which is still in src. */
+/* Gathers a level. An all-gather starts with the rank's own block, which is still in src. */
 static void allgather_level(uneven *u, int level, const int *live, int length) {
   for (int i = length - 2; i >= 0; i--) {
     const int n = live[i], m = live[i + 1], d = n - m;
@@ -167,7 +169,7 @@ static void allgather_level(uneven *u, int level, const int *live, int length) {
   }
 }
 
-/* Folds the innermost level, then the next, up to level `from`; returns the buffer of the rank's own part. */
+/* Folds the levels from the innermost up to level `from`. Returns the buffer with the rank's part. */
 static tt_buf go_down(uneven *u, const tt_fold_spec *how, int *live, int from) {
   bool summed = false;
   for (int level = u->tree->levels - 1; level >= from; level--) {
@@ -200,7 +202,7 @@ static void end(uneven *u, int *live) {
   free(live);
 }
 
-/* Memory for the numbers of live vectors of a level. */
+/* Allocates an array for the numbers of live vectors of any level. Returns NULL if out of memory. */
 static int *live_vectors(const tt_tree *t) {
   int most = 1;
   for (int level = 0; level < t->levels; level++)

@@ -1,11 +1,11 @@
-/* uneven_spans.c - lists the blocks that two ranks of uneven levels trade, as spans.
+/* uneven_spans.c - lists the blocks that two ranks of uneven levels exchange, as spans.
  *
- * Idea       columns of an allreduce: the innermost level has the widest ones, so a set is a run of columns of
- *            its level, repeated for a run of columns of the next one; and a span for each combination of
- *            columns further inside. Blocks of ranks: a set is a pattern of domains on its own level, the same
- *            in all groups of one size, and each level inside narrows the pattern to its columns. Groups of
- *            equal size lie together in runs (topo_tree.h), so a run has a span, whatever the number of groups.
- * Cost       time and memory by the number of runs, not of groups or ranks.
+ * Idea       In an allreduce, the innermost level has the widest columns. A set is a run of columns of its level,
+ *            repeated for a run of columns of the next inner level, with one span for each combination of columns of the
+ *            levels inside that. If blocks belong to ranks, a set is a pattern of domains on its level, which is the same
+ *            in all groups of one size, and each inner level restricts the pattern to its columns. Consecutive groups of
+ *            equal size form runs (topo_tree.h), and a run has one span for any number of groups.
+ * Cost       Time and memory are proportional to the number of runs, not of groups or ranks.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 
@@ -13,12 +13,12 @@
 
 enum { PIECES = 4 };
 
-typedef struct run { /* of columns */
+typedef struct run { /* a range of columns */
   int lo, hi;
 } run;
 
-/* The number of columns of a level's row: enough to divide it fairly among the largest and the smallest group,
- * and among `parts` groups. */
+/* Returns the number of columns of a level's row: enough to divide it fairly among the members of the largest and of the
+ * smallest group, and among `parts` groups. */
 static int columns_of(const tt_tree *t, int level, int parts) {
   const int most = (int)tt_max((size_t)t->level[level].most, (size_t)parts);
   int all = t->level[level].each ? t->level[level].each : 1;
@@ -58,19 +58,19 @@ tt_uneven_cut tt_uneven_cut_of(const tt_inner *in, tutti_coll coll) {
   return cut;
 }
 
-/* A row of columns: member a of n owns the columns x with a/n <= (x + p/q) / columns < (a+1)/n. With
- * n columns each member owns one, whatever p/q is. */
+/* A row of n columns. Member a of m owns the columns x with a/m <= (x + p/q) / n < (a+1)/m. If there are n members, each
+ * owns one column for any p/q. */
 typedef struct columns {
   int n, p, q;
 } columns;
 
-/* The first column of a member, or the end of the columns of the one before. */
+/* Returns the first column of a member, which is the end of the columns of the previous member. */
 static int column_at(int member, int n, const columns *w) {
   const int64_t parts = (int64_t)n * w->q;
   return (int)(((int64_t)member * w->n * w->q - (int64_t)n * w->p + parts - 1) / parts);
 }
 
-/* What both own of a row; none: hi <= lo. */
+/* Returns the columns that both own. The range is empty if hi <= lo. */
 static run columns_shared(const tt_share *x, const columns *w) {
   const run mine = {column_at(x->a, x->n, w), column_at(x->a + 1, x->n, w)};
   const run theirs = {column_at(x->b, x->m, w), column_at(x->b + 1, x->m, w)};
@@ -78,7 +78,7 @@ static run columns_shared(const tt_share *x, const columns *w) {
                mine.hi < theirs.hi ? mine.hi : theirs.hi};
 }
 
-/* The columns of the set's members on its own level; hi is beyond the end if they wrap. */
+/* Returns the columns of the set's members on its own level. If they wrap, hi is beyond the end of the row. */
 static run columns_of_members(const tt_uneven_set *s, const columns *w) {
   const int end = s->first + s->members, lo = column_at(s->first, s->of, w);
   if (end <= s->of) return (run){lo, column_at(end, s->of, w)};
@@ -86,7 +86,7 @@ static run columns_of_members(const tt_uneven_set *s, const columns *w) {
   return lo < w->n ? (run){lo, w->n + rest} : (run){0, rest};
 }
 
-/* Appends a span; one that continues the last one joins it. */
+/* Appends a span, or extends the last span if this one continues it. */
 static void append(tt_span_list *list, tt_span span) {
   tt_span_tidy(&span);
   tt_span *last = list->n ? &list->at[list->n - 1] : NULL;
@@ -107,12 +107,13 @@ static void append(tt_span_list *list, tt_span span) {
 
 /* ---- columns of levels ---- */
 
-/* p/q is nearly 1, so that the division rounds down. */
+/* Returns the row of a level. p/q is slightly less than 1, so that the division rounds down. */
 static columns row_of_level(const tt_uneven_cut *cut, int level) {
   return (columns){cut->columns[level], (1 << 20) - 1, 1 << 20};
 }
 
-/* Columns `own` of a level, which may wrap, in columns inner[i] of each level i inside it. */
+/* Appends the spans of columns `own` of level l, which may wrap, combined with columns inner[i] of each level i inside
+ * it. */
 static void spans_inside(const tt_uneven_cut *cut, int l, run own, const run *inner, tt_buf buf,
                          tt_span_list *list) {
   const int levels = cut->tree->levels;
@@ -135,7 +136,7 @@ static void spans_inside(const tt_uneven_cut *cut, int l, run own, const run *in
   }
 }
 
-/* The columns of these shares at level `from` and inwards. False: they have no columns. */
+/* Computes the columns of these shares at level `from` and inside it. Returns false if a share has no columns. */
 static bool runs_of_shares(const tt_uneven_cut *cut, int from, const tt_share *shares, run *runs) {
   for (int i = from; i < cut->tree->levels; i++) {
     const columns at = row_of_level(cut, i);
@@ -178,8 +179,8 @@ typedef struct narrowing {
 
 static void narrow(const narrowing *x, int level, tt_span domains);
 
-/* Narrows a pattern of domains of one size to columns `own` of their members; offset: from the number of a
- * domain times that size to the number of its first member. */
+/* Restricts a pattern of domains of the same size to columns `own` of their members. The first member of domain d has the
+ * number d * size + offset. */
 static void narrow_alike(const narrowing *x, int level, tt_span d, int size, int64_t offset,
                          run own) {
   const uint32_t n = (uint32_t)size, lo = (uint32_t)own.lo, count = (uint32_t)(own.hi - own.lo);
@@ -206,7 +207,7 @@ static void narrow_alike(const narrowing *x, int level, tt_span d, int size, int
   }
 }
 
-/* The part of a line of domains between `from` and `end`, without `end`. */
+/* Returns the part of a line of domains from `from` up to but excluding `end`. */
 static tt_span clip_line(const tt_span *d, uint32_t at, uint32_t count, int64_t from, int64_t end) {
   const int64_t start = d->base + (int64_t)at * d->stride, stride = d->stride;
   const int64_t lo = from <= start ? 0 : (from - start + stride - 1) / stride;
@@ -221,8 +222,8 @@ static tt_span clip_line(const tt_span *d, uint32_t at, uint32_t count, int64_t 
                    1};
 }
 
-/* Narrows the part of a pattern that lies in a run of domains of one size: whole rows together, and what is
- * left of a row at either end. */
+/* Restricts the part of a pattern that is in a run of domains of the same size: all complete rows together, then the
+ * incomplete row at either end. */
 static void narrow_in_run(const narrowing *x, int level, const tt_span *d, const tt_tree_run *r,
                           run own) {
   const int64_t from = r->before, end = from + r->times, row = (int64_t)d->stride * d->ring;
@@ -240,7 +241,7 @@ static void narrow_in_run(const narrowing *x, int level, const tt_span *d, const
       k += whole;
       continue;
     }
-    if (start + row <= from) { /* the next row that reaches the run */
+    if (start + row <= from) { /* skip to the next row that reaches the run */
       k += (from - start) / row;
       continue;
     }
@@ -253,7 +254,7 @@ static void narrow_in_run(const narrowing *x, int level, const tt_span *d, const
   }
 }
 
-/* The number of groups of a level. */
+/* Returns the number of groups of a level. */
 static int groups_of(const tt_tree *t, int level) {
   int groups = 1;
   for (int l = 0; l < level; l++) {
@@ -263,7 +264,7 @@ static int groups_of(const tt_tree *t, int level) {
   return groups;
 }
 
-/* The i-th run of groups of a level; a level without a list has one. */
+/* Returns the i-th run of groups of a level. A level without a list has a single run. */
 static tt_tree_run run_of_groups(const tt_tree *t, int level, int i) {
   if (t->level[level].each) return (tt_tree_run){t->level[level].each, groups_of(t, level), 0, 0};
   return t->run[t->level[level].at + i];
@@ -273,14 +274,15 @@ static int runs_of_level(const tt_tree *t, int level) {
   return t->level[level].each ? 1 : t->level[level].n;
 }
 
-/* What the set has of the rows in the j-th of the pieces of a run. */
+/* Returns the columns of the set in the j-th piece of a run. */
 static run columns_in_piece(const narrowing *x, int level, int size, int j, int pieces) {
   const columns w = {size, 2 * j + 1, 2 * pieces};
   return level > x->set->level ? columns_shared(&x->set->inner[level], &w)
                                : columns_of_members(x->set, &w);
 }
 
-/* Takes columns `own` of these groups: all groups on the set's own level, those of a pattern inside. */
+/* Restricts the pattern to columns `own` of these groups. On the set's own level, all groups are included; inside it,
+ * only those of the pattern. */
 static void take(const narrowing *x, int level, const tt_span *domains, const tt_tree_run *r,
                  run own) {
   if (own.hi <= own.lo) return;
@@ -292,9 +294,9 @@ static void take(const narrowing *x, int level, const tt_span *domains, const tt
                      (uint32_t)(own.hi - own.lo), (uint32_t)r->size, 1, (uint32_t)r->times});
 }
 
-/* Narrows a pattern of domains of the level above `level` to the part of them that is in the set. Each piece of a
- * long run assigns the columns to members differently, so that no member gets all that cannot be divided; pieces
- * that do not differ stay together. */
+/* Restricts a pattern of domains of the level above `level` to those in the set. Each piece of a long run assigns the
+ * columns to members differently, so that the indivisible columns do not all go to the same member. Consecutive pieces
+ * with the same columns stay together. */
 static void narrow(const narrowing *x, int level, tt_span domains) {
   if (level == x->tree->levels) {
     append(x->list, domains);
