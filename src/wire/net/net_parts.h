@@ -39,7 +39,7 @@ _Static_assert(TUTTI_OP_USER_END <= 1 << 14 && TUTTI_NET_RAILS <= 1 << 2, "both 
 enum {
   NO_RECORD = UINT8_MAX,
   NEVER = INT_MAX /* instead of a slot number, if the message will never
-                                                 arrive */
+                     arrive */
 };
 
 static inline void tt_heading_fill(tt_heading *h, const tt_record *r) {

@@ -21,7 +21,7 @@ typedef enum piece_kind { INLINE, POINTED, STAGED, STREAMED, REMOTE } piece_kind
 typedef struct descriptor {
   alignas(TT_PAIR) atomic_uint
       flag;      /* low 32 bits of the piece's number, written last. The slot's previous number
-                     was smaller by TT_DEPTH, so it differs in these bits */
+                    was smaller by TT_DEPTH, so it differs in these bits */
   uint32_t hash; /* of the stamp */
   uint64_t seq;  /* of the stamp */
   uint64_t bytes : 56, kind : 8;

@@ -38,7 +38,7 @@ typedef struct tt_layout {
   uint64_t later;       /* char [TT_SLOTS - TT_RECORDS][later_bytes]: data of later rounds */
   uint64_t own;         /* tt_flag_slot [TT_SLOTS], then tt_counters: for this rank */
   uint64_t slots;       /* tt_flag_slot [TT_SLOTS][ranks]: the slots of all ranks; 0 if not in this
-                        block */
+                           block */
   uint64_t counters;    /* tt_counters [ranks]: those of all ranks; 0 if not in this block */
   uint64_t bytes;       /* size of the whole block */
 } tt_layout;

@@ -181,7 +181,7 @@ enum {
   SLOTS = 2,
   LIVE = 4
 }; /* LIVE: pieces in the cache: two in the arena, one in src, one in
-                                 dst */
+      dst */
 _Static_assert((int)SLOTS == (int)TT_STORE_WARM,
                "after a change of kind each place is written once");
 
