@@ -207,30 +207,30 @@ typedef struct tutti_request tutti_request; /* a request */
 
 /** Sum (or min, max, ...) `count` elements over all ranks. Every rank receives the whole result.
  *
- *   src, dst  `count` elements of `type`, aligned for that type. Equal pointers mean in place; partial overlap is
- *             TUTTI_ERR_OVERLAP.
- *   count     number of elements, not bytes; the same on all ranks; may be 0.
- *   Blocks until dst is ready.
- *   Returns   TUTTI_OK; TUTTI_ERR_ARG, _TYPE, _OP, _OVERLAP, _MEMORY, _STATE (nothing was touched); TUTTI_ERR_MISMATCH,
- *             _PEER_LOST, _TIMEOUT, _ABORTED (see "Errors" above). */
+ *  src, dst  `count` elements of `type`, aligned for that type. Equal pointers mean in place; partial overlap is
+ *            TUTTI_ERR_OVERLAP.
+ *  count     number of elements, not bytes; the same on all ranks; may be 0.
+ *  Blocks until dst is ready.
+ *  Returns   TUTTI_OK; TUTTI_ERR_ARG, _TYPE, _OP, _OVERLAP, _MEMORY, _STATE (nothing was touched); TUTTI_ERR_MISMATCH,
+ *            _PEER_LOST, _TIMEOUT, _ABORTED (see "Errors" above). */
 TUTTI_API tutti_status tutti_allreduce(tutti_comm *comm, const void *src, void *dst, size_t count,
                                        tutti_type type, tutti_op op);
 
 /** Rank r receives elements [r*count, (r+1)*count) of the sum.
- *   src    P * count elements;  dst  count elements. In place: dst is src + rank*count; the remainder of src is unchanged. */
+ *  src    P * count elements;  dst  count elements. In place: dst is src + rank*count; the remainder of src is unchanged. */
 TUTTI_API tutti_status tutti_reduce_scatter(tutti_comm *comm, const void *src, void *dst,
                                             size_t count, tutti_type type, tutti_op op);
 
 /** Every rank receives every rank's `count` elements, in rank order.
- *   src    count elements;  dst  P * count elements. In place: src is dst + rank*count. */
+ *  src    count elements;  dst  P * count elements. In place: src is dst + rank*count. */
 TUTTI_API tutti_status tutti_allgather(tutti_comm *comm, const void *src, void *dst, size_t count,
                                        tutti_type type);
 
 /** tutti_reduce_scatter, tutti_allgather, tutti_gather and tutti_scatter with blocks of different sizes: rank r's block has
  *  counts[r] elements. Blocks are contiguous, in rank order.
- *   counts    one count per rank, the same on all ranks; any may be 0. Read only during the call, even by tutti_call_init.
- *   src, dst  as in those functions: one holds all blocks, the other holds this rank's block. In place: this rank's block is
- *             inside the other buffer, counts[0] + ... + counts[rank-1] elements from its start. */
+ *  counts    one count per rank, the same on all ranks; any may be 0. Read only during the call, even by tutti_call_init.
+ *  src, dst  as in those functions: one holds all blocks, the other holds this rank's block. In place: this rank's block is
+ *            inside the other buffer, counts[0] + ... + counts[rank-1] elements from its start. */
 TUTTI_API tutti_status tutti_reduce_scatterv(tutti_comm *comm, const void *src, void *dst,
                                              const size_t *counts, tutti_type type, tutti_op op);
 TUTTI_API tutti_status tutti_allgatherv(tutti_comm *comm, const void *src, void *dst,
@@ -241,33 +241,33 @@ TUTTI_API tutti_status tutti_scatterv(tutti_comm *comm, const void *src, void *d
                                       const size_t *counts, tutti_type type, int root);
 
 /** Copy `count` elements of rank `root`'s src into every rank's dst.
- *   src    read only on the root, where it may equal dst. */
+ *  src    read only on the root, where it may equal dst. */
 TUTTI_API tutti_status tutti_broadcast(tutti_comm *comm, const void *src, void *dst, size_t count,
                                        tutti_type type, int root);
 
 /** Like tutti_allreduce, but only rank `root` receives the result.
- *   dst    written only on the root, where it may equal src; ignored on other ranks. */
+ *  dst    written only on the root, where it may equal src; ignored on other ranks. */
 TUTTI_API tutti_status tutti_reduce(tutti_comm *comm, const void *src, void *dst, size_t count,
                                     tutti_type type, tutti_op op, int root);
 
 /** Rank r receives the sum (or minimum, ...) over ranks 0 to r. The operands are combined in rank
  *  order, so user-defined ops need not commute.
- *   src, dst  as for tutti_allreduce; avg is TUTTI_ERR_OP. */
+ *  src, dst  as for tutti_allreduce; avg is TUTTI_ERR_OP. */
 TUTTI_API tutti_status tutti_scan(tutti_comm *comm, const void *src, void *dst, size_t count,
                                   tutti_type type, tutti_op op);
 
 /** Like tutti_scan, but over ranks 0 to r-1. Rank 0 receives nothing.
- *   dst    not written on rank 0, where it may be NULL. */
+ *  dst    not written on rank 0, where it may be NULL. */
 TUTTI_API tutti_status tutti_exscan(tutti_comm *comm, const void *src, void *dst, size_t count,
                                     tutti_type type, tutti_op op);
 
 /** Rank `root` receives every rank's `count` elements, in rank order.
- *   src    count elements;  dst  P * count elements, ignored on other ranks. In place, on the root: src is dst + root*count. */
+ *  src    count elements;  dst  P * count elements, ignored on other ranks. In place, on the root: src is dst + root*count. */
 TUTTI_API tutti_status tutti_gather(tutti_comm *comm, const void *src, void *dst, size_t count,
                                     tutti_type type, int root);
 
 /** Rank r receives elements [r*count, (r+1)*count) of rank `root`'s src.
- *   src    P * count elements, ignored on other ranks;  dst  count elements. In place, on the root: dst is src + root*count. */
+ *  src    P * count elements, ignored on other ranks;  dst  count elements. In place, on the root: dst is src + root*count. */
 TUTTI_API tutti_status tutti_scatter(tutti_comm *comm, const void *src, void *dst, size_t count,
                                      tutti_type type, int root);
 
@@ -278,11 +278,11 @@ TUTTI_API tutti_status tutti_alltoall(tutti_comm *comm, const void *src, void *d
                                       tutti_type type);
 
 /** tutti_alltoall with blocks of different sizes, which are contiguous in src and in dst, in rank order.
- *   counts       number of elements for each rank; may be 0. Each rank passes its own counts. Read only during the call.
- *   recv_counts  number of elements from each rank. It must equal that rank's entry of `counts` for this rank. Otherwise
- *                this call waits, or a later call returns TUTTI_ERR_MISMATCH. May be 0. Read only during the call.
- *   src, dst     equal pointers mean in place; counts and recv_counts are then equal.
- *   Every block is sent directly, regardless of the configured algorithm. */
+ *  counts       number of elements for each rank; may be 0. Each rank passes its own counts. Read only during the call.
+ *  recv_counts  number of elements from each rank. It must equal that rank's entry of `counts` for this rank. Otherwise
+ *               this call waits, or a later call returns TUTTI_ERR_MISMATCH. May be 0. Read only during the call.
+ *  src, dst     equal pointers mean in place; counts and recv_counts are then equal.
+ *  Every block is sent directly, regardless of the configured algorithm. */
 TUTTI_API tutti_status tutti_alltoallv(tutti_comm *comm, const void *src, const size_t *counts,
                                        void *dst, const size_t *recv_counts, tutti_type type);
 

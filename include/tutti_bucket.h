@@ -62,30 +62,30 @@ typedef struct tutti_buckets tutti_buckets; /* registered tensors, and their buc
 
 /** Register tensors. A step should compute them in this order.
  *
- *   comm      all its ranks make this call; it may be freed before the buckets.
- *   n         number of tensors; may be 0. The array is copied.
- *   Memory    If every tensor with elements has an address, the memory belongs to the caller and must
- *             not move or be freed until tutti_buckets_free; no two tensors may overlap. If all addresses
- *             are NULL, the memory belongs to the object: see tutti_bucket_data. The same on all ranks.
- *   config    the same on all ranks, except `thread`; NULL means all 0.
- *   Collective. If one rank's arguments are rejected, that rank gets the reason and the others
- *   TUTTI_ERR_MISMATCH; all other statuses are the same on all ranks.
- *   Returns   TUTTI_OK; TUTTI_ERR_ARG (also if only some tensors have addresses), _TYPE, _OP,
- *             _OVERLAP, _MEMORY; TUTTI_ERR_MISMATCH if other ranks have different tensors, provide memory
- *             where this one does not, or had their tensors rejected; TUTTI_ERR_UNSUPPORTED (bf16 with
- *             helpers or under the contract exact, or an error bound under it); errors of tutti_comm_dup. */
+ *  comm      all its ranks make this call; it may be freed before the buckets.
+ *  n         number of tensors; may be 0. The array is copied.
+ *  Memory    If every tensor with elements has an address, the memory belongs to the caller and must
+ *            not move or be freed until tutti_buckets_free; no two tensors may overlap. If all addresses
+ *            are NULL, the memory belongs to the object: see tutti_bucket_data. The same on all ranks.
+ *  config    the same on all ranks, except `thread`; NULL means all 0.
+ *  Collective. If one rank's arguments are rejected, that rank gets the reason and the others
+ *  TUTTI_ERR_MISMATCH; all other statuses are the same on all ranks.
+ *  Returns   TUTTI_OK; TUTTI_ERR_ARG (also if only some tensors have addresses), _TYPE, _OP,
+ *            _OVERLAP, _MEMORY; TUTTI_ERR_MISMATCH if other ranks have different tensors, provide memory
+ *            where this one does not, or had their tensors rejected; TUTTI_ERR_UNSUPPORTED (bf16 with
+ *            helpers or under the contract exact, or an error bound under it); errors of tutti_comm_dup. */
 TUTTI_API tutti_status tutti_buckets_create(tutti_comm *comm, size_t n, const tutti_tensor *tensors,
                                             const tutti_buckets_config *config,
                                             tutti_buckets **buckets);
 
 /** Return the address of tensor `i`, where it is computed and summed. It stays the same until tutti_buckets_free.
  *
- *   If tutti provides the memory, it is zeroed and lies in the heap shared by the ranks of this machine,
- *   so no rank copies its summand. The tensors of a bucket are adjacent and aligned for their type; each
- *   bucket begins at a multiple of 64 bytes. The memory is freed with the object.
- *   Otherwise it is the address that the caller registered.
- *   Local. Returns NULL if buckets is NULL, i is not a tensor, or this rank brings no data
- *   (`helpers` of tutti_config) and registered NULL. */
+ *  If tutti provides the memory, it is zeroed and lies in the heap shared by the ranks of this machine,
+ *  so no rank copies its summand. The tensors of a bucket are adjacent and aligned for their type; each
+ *  bucket begins at a multiple of 64 bytes. The memory is freed with the object.
+ *  Otherwise it is the address that the caller registered.
+ *  Local. Returns NULL if buckets is NULL, i is not a tensor, or this rank brings no data
+ *  (`helpers` of tutti_config) and registered NULL. */
 TUTTI_API void *tutti_bucket_data(const tutti_buckets *buckets, size_t i);
 
 /** Declare that tensor `i` holds this rank's summand. The library owns the tensor until a wait for

@@ -58,13 +58,13 @@ TUTTI_API tutti_status tutti_call_init(tutti_comm *comm, const tutti_call *call,
                                        tutti_request **request);
 
 /** Enqueue a collective on a stream.
- *   src, dst  in device memory; one of them may be in host memory, which the call owns until tutti_stream_wait.
- *   The function returns early only if tutti's own thread can drive the communicator: in shared memory, over UCX, and
- *   over an MPI that any thread may call. Under the contract 'exact' it returns with the result. At most 8 calls of a
- *   communicator are in flight; the next one waits for the first. If a call fails later, the next call or
- *   tutti_stream_wait returns the error; the stream continues, and dst is undefined.
- *   Returns the statuses of tutti_call_start; TUTTI_ERR_ARG also if no vector is in device memory, or for a barrier, a
- *   list, an algorithm or a compression; TUTTI_ERR_SYSTEM if the device failed. */
+ *  src, dst  in device memory; one of them may be in host memory, which the call owns until tutti_stream_wait.
+ *  The function returns early only if tutti's own thread can drive the communicator: in shared memory, over UCX, and
+ *  over an MPI that any thread may call. Under the contract 'exact' it returns with the result. At most 8 calls of a
+ *  communicator are in flight; the next one waits for the first. If a call fails later, the next call or
+ *  tutti_stream_wait returns the error; the stream continues, and dst is undefined.
+ *  Returns the statuses of tutti_call_start; TUTTI_ERR_ARG also if no vector is in device memory, or for a barrier, a
+ *  list, an algorithm or a compression; TUTTI_ERR_SYSTEM if the device failed. */
 TUTTI_API tutti_status tutti_call_on_stream(tutti_comm *comm, const tutti_call *call);
 
 /** Wait until no stream is waiting for this communicator. Returns TUTTI_OK, or the error of a failed call. Call it before

@@ -75,9 +75,9 @@ typedef struct tutti_config {
 
 /** Set all settings of a communicator. `config` is read only during the call. To change a single setting, call
  *  tutti_comm_config first. Existing requests keep their plans. tutti_comm_dup, _shrink and _grow copy the settings. Local.
- *   Returns TUTTI_OK; TUTTI_ERR_ARG (an unknown algorithm, a number out of range, ...); TUTTI_ERR_UNSUPPORTED (exact on too
- *           many ranks, or with a compression that rounds); TUTTI_ERR_MEMORY; TUTTI_ERR_STATE (requests are in flight, and
- *           a setting other than the timeout or the name changes). After an error nothing has changed. */
+ *  Returns TUTTI_OK; TUTTI_ERR_ARG (an unknown algorithm, a number out of range, ...); TUTTI_ERR_UNSUPPORTED (exact on too
+ *          many ranks, or with a compression that rounds); TUTTI_ERR_MEMORY; TUTTI_ERR_STATE (requests are in flight, and
+ *          a setting other than the timeout or the name changes). After an error nothing has changed. */
 TUTTI_API tutti_status tutti_comm_configure(tutti_comm *comm, const tutti_config *config);
 
 /** Get the settings in effect; set `config->size` before the call. Fields contain actual values instead of defaults, except

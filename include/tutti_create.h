@@ -25,25 +25,25 @@ typedef struct tutti_id {
  *  until the communicator is created. The rendezvous listens on all addresses of this host, or on
  *  TUTTI_ADDR (names or addresses, separated by commas), and on port TUTTI_PORT (0, the default,
  *  means any free port).
- *   id  receives the name, which the other ranks need.
- *   Returns TUTTI_OK; TUTTI_ERR_ARG; TUTTI_ERR_SYSTEM (the port is in use, ...). */
+ *  id  receives the name, which the other ranks need.
+ *  Returns TUTTI_OK; TUTTI_ERR_ARG; TUTTI_ERR_SYSTEM (the port is in use, ...). */
 TUTTI_API tutti_status tutti_unique_id(tutti_id *id);
 
 /** Create a communicator of `nranks` ranks. Collective: each rank calls it with the same id and its
  *  own rank.
- *   nranks  number of ranks in the communicator.
- *   rank    this rank, from 0 to nranks-1.
- *   config  may be NULL; read only during the call.
- *   Returns the same on all ranks that reach the rendezvous: TUTTI_OK; TUTTI_ERR_ARG; TUTTI_ERR_TIMEOUT (tutti_error() names
- *   the missing ranks); TUTTI_ERR_PEER_LOST; TUTTI_ERR_SYSTEM (versions differ, a rank number is used twice, no network is
- *   available, ...); TUTTI_ERR_MEMORY. */
+ *  nranks  number of ranks in the communicator.
+ *  rank    this rank, from 0 to nranks-1.
+ *  config  may be NULL; read only during the call.
+ *  Returns the same on all ranks that reach the rendezvous: TUTTI_OK; TUTTI_ERR_ARG; TUTTI_ERR_TIMEOUT (tutti_error() names
+ *  the missing ranks); TUTTI_ERR_PEER_LOST; TUTTI_ERR_SYSTEM (versions differ, a rank number is used twice, no network is
+ *  available, ...); TUTTI_ERR_MEMORY. */
 TUTTI_API tutti_status tutti_comm_create(tutti_comm **comm, const tutti_id *id, int nranks,
                                          int rank, const tutti_config *config);
 
 /** A key-value store that all ranks share. The functions return 0, or another number on failure.
- *   put     store `n` bytes under a key ("tutti/..."), replacing any earlier value.
- *   get     wait up to `seconds` for a key, and copy at most `size` bytes of its value;
- *           *n receives the size of the value in bytes. */
+ *  put     store `n` bytes under a key ("tutti/..."), replacing any earlier value.
+ *  get     wait up to `seconds` for a key, and copy at most `size` bytes of its value;
+ *          *n receives the size of the value in bytes. */
 typedef struct tutti_store {
   size_t size;                                                         /* size of this struct */
   void *ctx;                                                           /* passed to put and get */

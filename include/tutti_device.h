@@ -39,9 +39,10 @@ typedef struct tutti_device_name {
   long long process;         /* id of its process */
 } tutti_device_name;
 
-typedef enum tutti_device_way {                  /* direction of a copy */
-                                TUTTI_DEVICE_IN, /* from the device to the host */
-                                TUTTI_DEVICE_OUT /* from the host to the device */
+/* The direction of a copy. */
+typedef enum tutti_device_way {
+  TUTTI_DEVICE_IN, /* from the device to the host */
+  TUTTI_DEVICE_OUT /* from the host to the device */
 } tutti_device_way;
 
 typedef struct tutti_device {

@@ -64,11 +64,11 @@ typedef struct tutti_newcomer_news {
 /** For launchers, in any process: report which processes have ended, and request numbers for joiners to start. A joiner waits
  *  only while a rank that may add it is alive, and tutti_comm_grow waits only for joiners that can still arrive; both are
  *  determined from these reports.
- *   first   receives the first number, from 1; the others follow.
- *   n       receives how many numbers were granted: fewer than requested if the id's newcomers are used up.
- *   Waits up to 10 s for the answer.
- *   Returns TUTTI_OK; TUTTI_ERR_ARG; TUTTI_ERR_MEMORY; TUTTI_ERR_UNSUPPORTED if the id is not from
- *           tutti_unique_id_growing; TUTTI_ERR_SYSTEM or TUTTI_ERR_TIMEOUT if that process cannot be reached. */
+ *  first   receives the first number, from 1; the others follow.
+ *  n       receives how many numbers were granted: fewer than requested if the id's newcomers are used up.
+ *  Waits up to 10 s for the answer.
+ *  Returns TUTTI_OK; TUTTI_ERR_ARG; TUTTI_ERR_MEMORY; TUTTI_ERR_UNSUPPORTED if the id is not from
+ *          tutti_unique_id_growing; TUTTI_ERR_SYSTEM or TUTTI_ERR_TIMEOUT if that process cannot be reached. */
 TUTTI_API tutti_status tutti_newcomer_ask(const tutti_id *id, const tutti_newcomer_news *news, int *first, int *n);
 
 /* --------------------------------------------------------------- aggregator --- */
@@ -89,8 +89,8 @@ typedef struct tutti_aggregator {
 
 /** Serve as an aggregator in this thread, until the thread's function from tutti_interrupt_set returns
  *  a nonzero value.
- *   aggregator  read only at the start; its key is copied, `above` is not.
- *   Returns TUTTI_OK when it was ended by that function; TUTTI_ERR_ARG; TUTTI_ERR_SYSTEM (the port is in use, ...). */
+ *  aggregator  read only at the start; its key is copied, `above` is not.
+ *  Returns TUTTI_OK when it was ended by that function; TUTTI_ERR_ARG; TUTTI_ERR_SYSTEM (the port is in use, ...). */
 TUTTI_API tutti_status tutti_aggregator_serve(const tutti_aggregator *aggregator);
 
 /* --------------------------------------------------------------- doctor --- */
@@ -99,13 +99,13 @@ TUTTI_API tutti_status tutti_aggregator_serve(const tutti_aggregator *aggregator
  *  the rank that it is waiting for; then the findings, one sentence per line. The job is not
  *  disturbed.
  *
- *   pid      of any rank, or of the launcher (`tutti run`, mpirun). It must belong to the caller,
- *            unless the caller is root.
- *   json     1: write the same as one JSON object.
- *   *text    free it with tutti_text_free.
- *   Returns  TUTTI_OK; TUTTI_ERR_ARG if no process has this pid; TUTTI_ERR_SYSTEM if the process belongs to
- *            another user, or the job has no ranks that share memory, or uses another version of tutti;
- *            TUTTI_ERR_MEMORY. */
+ *  pid      of any rank, or of the launcher (`tutti run`, mpirun). It must belong to the caller,
+ *           unless the caller is root.
+ *  json     1: write the same as one JSON object.
+ *  *text    free it with tutti_text_free.
+ *  Returns  TUTTI_OK; TUTTI_ERR_ARG if no process has this pid; TUTTI_ERR_SYSTEM if the process belongs to
+ *           another user, or the job has no ranks that share memory, or uses another version of tutti;
+ *           TUTTI_ERR_MEMORY. */
 TUTTI_API tutti_status tutti_job_report(long pid, int json, char **text);
 
 #ifdef __cplusplus

@@ -22,20 +22,20 @@ typedef struct tutti_received {
 
 /** Send `count` elements to rank `dest`, which receives them with tutti_recv.
  *
- *   Messages match as in MPI: among the receives that accept the sender and the tag, the one that was
- *   started first gets the message, and if a receive accepts several messages of one sender, it gets them
- *   in the order of sending. Messages are independent of collectives: any number of collectives may be in
- *   flight, and a message involves only two ranks. Helpers can send and receive, too.
- *   src     may be reused when this function returns, or when the request completes. A send may wait for
- *           its receive; a short send usually does not. If two ranks both send first, they may wait forever:
- *           start one of the two calls instead (tutti_send_start).
- *   dest    0 to P-1. A rank may send to itself if the matching receive has been started; otherwise the
- *           call would wait forever, and returns TUTTI_ERR_STATE.
- *   tag     0 or more. If a message was sent before the one that a receive waits for, and no receive
- *           accepts it yet, it is kept in the receiver's memory.
- *   Returns TUTTI_OK; TUTTI_ERR_ARG, _TYPE, _MEMORY, _STATE (nothing was sent);
- *           TUTTI_ERR_MISMATCH on the receiver if it passes another type, or room for fewer elements
- *           than were sent, and then on all ranks; TUTTI_ERR_PEER_LOST, _TIMEOUT, _ABORTED. */
+ *  Messages match as in MPI: among the receives that accept the sender and the tag, the one that was
+ *  started first gets the message, and if a receive accepts several messages of one sender, it gets them
+ *  in the order of sending. Messages are independent of collectives: any number of collectives may be in
+ *  flight, and a message involves only two ranks. Helpers can send and receive, too.
+ *  src     may be reused when this function returns, or when the request completes. A send may wait for
+ *          its receive; a short send usually does not. If two ranks both send first, they may wait forever:
+ *          start one of the two calls instead (tutti_send_start).
+ *  dest    0 to P-1. A rank may send to itself if the matching receive has been started; otherwise the
+ *          call would wait forever, and returns TUTTI_ERR_STATE.
+ *  tag     0 or more. If a message was sent before the one that a receive waits for, and no receive
+ *          accepts it yet, it is kept in the receiver's memory.
+ *  Returns TUTTI_OK; TUTTI_ERR_ARG, _TYPE, _MEMORY, _STATE (nothing was sent);
+ *          TUTTI_ERR_MISMATCH on the receiver if it passes another type, or room for fewer elements
+ *          than were sent, and then on all ranks; TUTTI_ERR_PEER_LOST, _TIMEOUT, _ABORTED. */
 TUTTI_API tutti_status tutti_send(tutti_comm *comm, const void *src, size_t count, tutti_type type,
                                   int dest, int tag);
 /** Receive at most `count` elements; see tutti_send.

@@ -54,11 +54,11 @@ TUTTI_API tutti_status tutti_comm_from_mpi_of(const char *family, const void *mp
  *  communicators (if all ranks share a node, any thread may use them). Other threads need MPI_THREAD_SERIALIZED if no other
  *  code calls MPI at the same time (tutti then calls MPI from one thread at a time), and MPI_THREAD_MULTIPLE if the program
  *  calls MPI, too.
- *   mpi_comm  an intracommunicator; the program keeps ownership.
- *   comm      receives the communicator; free it with tutti_comm_free.
- *   Returns the same on all ranks: TUTTI_OK; TUTTI_ERR_STATE (MPI is not initialized, or already finalized),
- *   TUTTI_ERR_ARG (MPI_COMM_NULL, an intercommunicator, a topology that does not match, a library for another MPI),
- *   TUTTI_ERR_SYSTEM (MPI failed), TUTTI_ERR_MEMORY. */
+ *  mpi_comm  an intracommunicator; the program keeps ownership.
+ *  comm      receives the communicator; free it with tutti_comm_free.
+ *  Returns the same on all ranks: TUTTI_OK; TUTTI_ERR_STATE (MPI is not initialized, or already finalized),
+ *  TUTTI_ERR_ARG (MPI_COMM_NULL, an intercommunicator, a topology that does not match, a library for another MPI),
+ *  TUTTI_ERR_SYSTEM (MPI failed), TUTTI_ERR_MEMORY. */
 static inline tutti_status tutti_comm_from_mpi(MPI_Comm mpi_comm, tutti_comm **comm) {
   return tutti_comm_from_mpi_of(TUTTI_MPI_FAMILY, &mpi_comm, sizeof mpi_comm, comm);
 }

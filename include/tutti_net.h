@@ -131,23 +131,23 @@ typedef struct tutti_net {
 /** Create a communicator of all ranks of the network `net`. Collective. The table is copied. `self`
  *  belongs to the caller until `close` is called: by tutti_comm_free, or during this call if it fails.
  *  TUTTI_TOPO and TUTTI_NODES override `site` (docs/mpi.md).
- *   net   the table; copied.
- *   comm  receives the communicator; free it with tutti_comm_free.
- *   Returns the same on all ranks: TUTTI_OK; TUTTI_ERR_ARG, TUTTI_ERR_SYSTEM, TUTTI_ERR_MEMORY. */
+ *  net   the table; copied.
+ *  comm  receives the communicator; free it with tutti_comm_free.
+ *  Returns the same on all ranks: TUTTI_OK; TUTTI_ERR_ARG, TUTTI_ERR_SYSTEM, TUTTI_ERR_MEMORY. */
 TUTTI_API tutti_status tutti_comm_from_net(const tutti_net *net, tutti_comm **comm);
 
 /** Create a communicator of some ranks of another one. Only these ranks take part: the others need not call anything.
  *  Collective over these ranks. Calls on `old` may be in flight, and other threads may use it.
- *   old     must not be freed during the call.
- *   ranks   ranks of `old`, in the order of the new communicator; this rank is one of them.
- *   n       number of ranks.
- *   gather  an all-gather among them, in this order; receives `ctx`.
- *   ctx     passed to `gather`.
- *   net     a network among them, in this order; ownership is as in tutti_comm_from_net; site and id are ignored. NULL:
- *           they share memory, or the network of `old` makes another one without communication (`pick`).
- *   comm    receives the communicator; free it with tutti_comm_free.
- *   Returns the same on all these ranks: TUTTI_OK; TUTTI_ERR_ARG; TUTTI_ERR_MEMORY; TUTTI_ERR_SYSTEM;
- *   TUTTI_ERR_UNSUPPORTED if `net` is NULL, but the network of `old` can be split only by all of its ranks. */
+ *  old     must not be freed during the call.
+ *  ranks   ranks of `old`, in the order of the new communicator; this rank is one of them.
+ *  n       number of ranks.
+ *  gather  an all-gather among them, in this order; receives `ctx`.
+ *  ctx     passed to `gather`.
+ *  net     a network among them, in this order; ownership is as in tutti_comm_from_net; site and id are ignored. NULL:
+ *          they share memory, or the network of `old` makes another one without communication (`pick`).
+ *  comm    receives the communicator; free it with tutti_comm_free.
+ *  Returns the same on all these ranks: TUTTI_OK; TUTTI_ERR_ARG; TUTTI_ERR_MEMORY; TUTTI_ERR_SYSTEM;
+ *  TUTTI_ERR_UNSUPPORTED if `net` is NULL, but the network of `old` can be split only by all of its ranks. */
 TUTTI_API tutti_status tutti_comm_among(tutti_comm *old, const int *ranks, int n,
                                         tutti_gather_fn *gather, void *ctx, const tutti_net *net,
                                         tutti_comm **comm);

@@ -48,8 +48,8 @@ TUTTI_API int tutti_comm_apart(const tutti_comm *comm, int a, int b, const char 
 TUTTI_API const char *tutti_comm_network(const tutti_comm *comm);
 
 /** Get the schedule of `algo` as text (docs/schedules.md), of one rank, or of all ranks if rank is -1.
- *   in_place  1: for calls with equal src and dst, or their blocks; otherwise 0.
- *   Free *text with tutti_text_free. */
+ *  in_place  1: for calls with equal src and dst, or their blocks; otherwise 0.
+ *  Free *text with tutti_text_free. */
 TUTTI_API tutti_status tutti_schedule_text(const char *algo, tutti_coll coll, int ranks, int rank,
                                            int root, int in_place, char **text);
 TUTTI_API void tutti_text_free(char *text); /* free a `text` from this library; NULL is allowed */
@@ -101,11 +101,11 @@ typedef struct tutti_drawing {
 
 /** Draw the schedule in `text` (all ranks, as for tutti_schedule_check).
  *
- *   drawing   what to draw, and how.
- *   *picture  text of the requested kind; free it with tutti_text_free.
- *   Returns   TUTTI_OK; TUTTI_ERR_ARG (unknown kind or rank; too narrow; more messages than can be
- *             drawn); TUTTI_ERR_SCHEDULE if it is not a schedule, or the prover rejects it
- *             (tutti_error() has the witness); TUTTI_ERR_MEMORY. */
+ *  drawing   what to draw, and how.
+ *  *picture  text of the requested kind; free it with tutti_text_free.
+ *  Returns   TUTTI_OK; TUTTI_ERR_ARG (unknown kind or rank; too narrow; more messages than can be
+ *            drawn); TUTTI_ERR_SCHEDULE if it is not a schedule, or the prover rejects it
+ *            (tutti_error() has the witness); TUTTI_ERR_MEMORY. */
 TUTTI_API tutti_status tutti_schedule_draw(const char *text, const tutti_drawing *drawing,
                                            char **picture);
 
@@ -114,11 +114,11 @@ TUTTI_API tutti_status tutti_schedule_draw(const char *text, const tutti_drawing
 /** Compress `count` numbers as for one message between hosts, and decompress them, to try a compression
  *  on your own numbers. Local.
  *
- *   code   as `compression` in tutti_config.
- *   src    count elements of `type`.
- *   dst    receives what the receiver of the message would get; may equal src; NULL: do not decompress.
- *   bytes  receives the size of the message in bytes; may be NULL.
- *   Returns  TUTTI_OK; TUTTI_ERR_ARG, _TYPE; TUTTI_ERR_UNSUPPORTED if the compression does not support this type. */
+ *  code   as `compression` in tutti_config.
+ *  src    count elements of `type`.
+ *  dst    receives what the receiver of the message would get; may equal src; NULL: do not decompress.
+ *  bytes  receives the size of the message in bytes; may be NULL.
+ *  Returns  TUTTI_OK; TUTTI_ERR_ARG, _TYPE; TUTTI_ERR_UNSUPPORTED if the compression does not support this type. */
 TUTTI_API tutti_status tutti_code_local(const char *code, const void *src, void *dst, size_t count,
                                         tutti_type type, size_t *bytes);
 
@@ -183,9 +183,9 @@ TUTTI_API tutti_status tutti_comm_prices(tutti_comm *comm, tutti_coll coll, tutt
                                          tutti_op op, int root, tutti_prices **prices);
 /** Get the i-th plan of `prices`, in unspecified order, for a whole vector of `bytes`. If the question
  *  has a compression, times are for compressed messages.
- *   detail  0: fill in only name, slices, possible and seconds; 1: all fields, which takes longer.
- *   offer   receives the result; set its size before the call.
- *   Returns TUTTI_OK; TUTTI_ERR_ARG past the end; TUTTI_ERR_MEMORY. */
+ *  detail  0: fill in only name, slices, possible and seconds; 1: all fields, which takes longer.
+ *  offer   receives the result; set its size before the call.
+ *  Returns TUTTI_OK; TUTTI_ERR_ARG past the end; TUTTI_ERR_MEMORY. */
 TUTTI_API tutti_status tutti_prices_offer(tutti_prices *prices, uint64_t bytes, int i, int detail,
                                           tutti_offer *offer);
 /** Get the plan of `prices` that would run for a vector of `bytes`; *offer is filled in as by
@@ -194,7 +194,7 @@ TUTTI_API tutti_status tutti_prices_chosen(tutti_prices *prices, uint64_t bytes,
                                            tutti_offer *offer);
 /** Explain why that plan of `prices` is chosen for a vector of `bytes`: the parts of its time, the second best plan, the
  *  sizes at which other plans are chosen, and which plans were rejected. Free *text with tutti_text_free.
- *   json  0: as sentences; 1: as JSON. */
+ *  json  0: as sentences; 1: as JSON. */
 TUTTI_API tutti_status tutti_prices_explain(tutti_prices *prices, uint64_t bytes, int json,
                                             char **text);
 /** The same for a call on this communicator; `count` is the count passed to the call, and `json` is
@@ -255,8 +255,8 @@ typedef struct tutti_measured {
 
 /** Time the plans that may be the fastest for such a call (with root 0, if it has a root), on memory
  *  of the library, and remember the fastest. Collective.
- *   measured  the result, the same on all ranks except `spent`; may be NULL.
- *   Returns   TUTTI_OK, even if there was nothing to measure; otherwise the statuses of the call itself. */
+ *  measured  the result, the same on all ranks except `spent`; may be NULL.
+ *  Returns   TUTTI_OK, even if there was nothing to measure; otherwise the statuses of the call itself. */
 TUTTI_API tutti_status tutti_comm_measure(tutti_comm *comm, tutti_coll coll, size_t count,
                                           tutti_type type, tutti_op op, tutti_measured *measured);
 

@@ -121,9 +121,7 @@ static void find_place(tcp_line *line, kit_net *n, const kit_head *head) {
     line->into = s;
     line->to = s->to;
   }
-  if (s || (!n && head->number < w->kit.next))
-    return; /* the message is for a network that was
-               closed */
+  if (s || (!n && head->number < w->kit.next)) return; /* its network was closed */
   line->early = keep(w, head, line->process);
   if (!line->early) fail_world(w, "out of memory for what", line->process);
 }

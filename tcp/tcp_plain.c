@@ -148,7 +148,7 @@ static int greet_plain(void *self) {
 }
 
 /* Progresses the serving end's handshake. Returns 1 if the caller has proved that it knows the secret, 0 if it has closed
- * the connection, and -1 with errno otherwise: EBADMSG if the proof is wrong. */
+ * the connection, and otherwise -1 with errno: EAGAIN if the socket is not ready, EBADMSG if the opening or proof is wrong. */
 static int hear_caller(plain *e) {
   int moved = 1;
   if (e->stage == OPENS) {

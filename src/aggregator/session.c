@@ -24,11 +24,8 @@
 
 #include "aggregator_daemon.h"
 
-enum {
-  LEAST_PIECE = 4096,
-  PIECES = 16
-}; /* pieces per vector: the first sum is sent after 1/16 of
-      it */
+/* PIECES: pieces per vector; the first sum is sent after 1/16 of it. */
+enum { LEAST_PIECE = 4096, PIECES = 16 };
 
 size_t tt_session_bytes(const tt_aggregator_seat *seat) {
   return sizeof(tt_session) + seat->members * sizeof(tt_member) + 2 * (size_t)TT_AGGREGATOR_PIECE +

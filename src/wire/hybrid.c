@@ -14,7 +14,7 @@ typedef struct hybrid {
   tt_wire wire;
   tt_wire *far, *near;
   int wake_fd;     /* of a sleeping rank, or -1 */
-  int near_rank[]; /* -1 if the peer is on the far wire */
+  int near_rank[]; /* negative if the peer is on the far wire */
 } hybrid;
 
 static hybrid *of(tt_wire *w) {

@@ -25,9 +25,7 @@ tt_record *tt_net_record_of(tt_net *m, int peer, uint64_t seq) {
 }
 
 void tt_net_learn_record(tt_net *m, int peer, const tt_record *r) {
-  if (r->coll >= TUTTI_COLL_COUNT)
-    return; /* NO_RECORD, or a collective that this version does not
-               have */
+  if (r->coll >= TUTTI_COLL_COUNT) return; /* NO_RECORD, or unknown to this version */
   tt_record *known = tt_net_record_of(m, peer, r->stamp.seq);
   if (known && r->stamp.seq >= known->stamp.seq) *known = *r;
 }

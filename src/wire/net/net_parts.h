@@ -36,11 +36,7 @@ typedef struct tt_heading {
 _Static_assert(sizeof(tt_heading) == 32, "every message carries it");
 _Static_assert(TUTTI_OP_USER_END <= 1 << 14 && TUTTI_NET_RAILS <= 1 << 2, "both fit");
 
-enum {
-  NO_RECORD = UINT8_MAX,
-  NEVER = INT_MAX /* instead of a slot number, if the message will never
-                     arrive */
-};
+enum { NO_RECORD = UINT8_MAX, NEVER = INT_MAX /* instead of a slot: the message is lost */ };
 
 static inline void tt_heading_fill(tt_heading *h, const tt_record *r) {
   h->root = r->root;

@@ -177,11 +177,8 @@ static void shm_flag_ahead(tt_wire *w, uint64_t seq, uint32_t round, size_t n) {
 static const uint64_t remote = (uint64_t)1 << 63; /* marks a name that is an address in its rank's
                                                      private memory */
 
-enum {
-  SLOTS = 2,
-  LIVE = 4
-}; /* LIVE: pieces in the cache: two in the arena, one in src, one in
-      dst */
+/* LIVE: pieces in the cache: two in the arena, one in src, one in dst. */
+enum { SLOTS = 2, LIVE = 4 };
 _Static_assert((int)SLOTS == (int)TT_STORE_WARM,
                "after a change of kind each place is written once");
 
