@@ -327,12 +327,12 @@ TUTTI_API tutti_status tutti_request_free(tutti_request **request);
 #ifdef __cplusplus
 }
 #endif
-#include "tutti_bucket.h"    /* gradients, summed while the next are computed */
+#include "tutti_bucket.h"    /* gradients, summed while the next ones are computed */
 #include "tutti_call.h"      /* calls with more arguments: persistent, lists, on a stream */
 #include "tutti_config.h"    /* a communicator's settings */
-#include "tutti_create.h"    /* communicators of processes that meet by themselves */
+#include "tutti_create.h"    /* communicators of processes that find each other */
 #include "tutti_fault.h"     /* recovery after a failure */
-#include "tutti_interrupt.h" /* waits that end early, as by Ctrl-C */
+#include "tutti_interrupt.h" /* ending waits early, for example on Ctrl-C */
 #include "tutti_message.h"   /* point-to-point messages */
 #include "tutti_op.h"        /* user-defined ops, and local reductions */
 #include "tutti_start.h"     /* nonblocking collectives */

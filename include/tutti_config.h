@@ -1,7 +1,7 @@
 /* tutti_config.h - the settings of a communicator: guarantees on results, permitted plans, timeouts. A part of
  * tutti.h, which includes it.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "tutti.h" /* before the guard: other parts of it use this one */
+#include "tutti.h" /* before the guard, because other parts of tutti.h use this header */
 #ifndef TUTTI_CONFIG_H
 #define TUTTI_CONFIG_H
 
@@ -31,15 +31,15 @@ typedef enum tutti_contract {
  *  must be the same on all ranks. */
 typedef struct tutti_config {
   size_t size;             /* sizeof(tutti_config) */
-  tutti_contract contract; /* TUTTI_CONTRACT; same */
-  /* Which plans may run: TUTTI_ALGO; tutti chooses. For "", and if a named algorithm cannot run, tutti also chooses (the log
-   * has the reason). The text lists algorithms with their parameters, as printed by `tutti plan list`. '^' excludes an
-   * algorithm, including variants with additional parameters. A range of sizes, in bytes of the vector, may follow. Entries
-   * are separated by semicolons:
+  tutti_contract contract; /* default: TUTTI_CONTRACT, or same */
+  /* Which plans may run (default: TUTTI_ALGO, or tutti chooses). For "", and if a named algorithm cannot run, tutti also
+   * chooses (the log has the reason). The text lists algorithms with their parameters, as printed by `tutti plan list`.
+   * '^' excludes an algorithm, including variants with additional parameters. A range of sizes, in bytes of the vector, may
+   * follow. Entries are separated by semicolons:
    *   "consistent(i=2):0-64k;fold(ring):64k-"    or    "^ring;^tree" */
   const char *algorithm;
   /* Number of parts into which a vector is cut; each part runs the schedule, and up to three run concurrently.
-   * Applies to allreduce, reduce, broadcast, scan and exscan. TUTTI_SLICES; tutti chooses. */
+   * Applies to allreduce, reduce, broadcast, scan and exscan. Default: TUTTI_SLICES, or tutti chooses. */
   int slices;
   /* The last `helpers` ranks, at most P - 1, contribute no data and receive no result, but compute sums for the other ranks,
    * as a network's switches can (`aggregate` in docs/schedules.md). Collectives are over the first P - helpers ranks: avg
@@ -49,11 +49,11 @@ typedef struct tutti_config {
    * communicator for each: it starts the collectives of all groups, and waiting for one of them drives all. */
   int helpers;
   /* Time in seconds to wait for other ranks before a call fails on all of them with TUTTI_ERR_TIMEOUT; tutti_error() then
-   * names the late rank and the call. If ranks have different values, the smallest applies. TUTTI_TIMEOUT; no limit, but a
-   * warning after 10 s. */
+   * names the late rank and the call. If ranks have different values, the smallest applies. Default: TUTTI_TIMEOUT, or no
+   * limit, but a warning after 10 s. */
   double timeout;
   /* How messages between hosts may be compressed, if the cost model predicts that this is faster (docs/lighter.md).
-   * TUTTI_CODE; "none".
+   * Default: TUTTI_CODE, or "none".
    *   "lossless"  floating point numbers of up to 64 bits, in any collective, with unchanged bits
    *   "error=E"   sums, scaled sums and means of TUTTI_FLOAT32, in allreduce, reduce and reduce_scatter. Results differ from
    *               exact ones by at most E times the sum (for a mean: the mean) of the ranks' largest magnitudes in each
@@ -62,15 +62,16 @@ typedef struct tutti_config {
    *               the small numbers of a block better. A block with an infinity or a NaN becomes NaN as a whole. */
   const char *compression;
   /* 1: measure a call before its first run if no wisdom covers such calls of about this size. Blocking calls are measured
-   * when they first run, persistent ones when they are created. -1: never measure. TUTTI_MEASURE of the first rank; never. */
+   * when they first run, persistent ones when they are created. -1: never measure. Default: TUTTI_MEASURE of the first rank,
+   * or never. */
   int measure;
   const char *name; /* up to 47 bytes, shown in the log, errors, traces and by `tutti doctor`;
-                       none */
+                       default: none */
   /* Used only at creation. The network: "ucx", "tcp", "tls"; "name" for libtutti_name.so; or a path with a '/'.
-   * TUTTI_NET; ucx or tcp. */
+   * Default: TUTTI_NET, or ucx or tcp. */
   const char *net;
   double connect_timeout; /* used only at creation: time in seconds to wait for missing ranks.
-                             TUTTI_CONNECT_TIMEOUT; 120 */
+                             Default: TUTTI_CONNECT_TIMEOUT, or 120 */
 } tutti_config;
 
 /** Set all settings of a communicator. `config` is read only during the call. To change a single setting, call

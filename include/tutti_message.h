@@ -41,7 +41,7 @@ TUTTI_API tutti_status tutti_send(tutti_comm *comm, const void *src, size_t coun
 /** Receive at most `count` elements; see tutti_send.
  *  source    a rank, or TUTTI_ANY_SOURCE.
  *  tag       0 or more, or TUTTI_ANY_TAG.
- *  received  on success, what was received; or NULL. */
+ *  received  receives information on the message, on success; may be NULL. */
 TUTTI_API tutti_status tutti_recv(tutti_comm *comm, void *dst, size_t count, tutti_type type,
                                   int source, int tag, tutti_received *received);
 

@@ -52,7 +52,8 @@ typedef struct server {
   const tt_tls *tls;   /* the TLS that guests must use; NULL if TLS is not requested */
   size_t memory, used; /* in bytes */
   int jobs, sessions, strangers;
-  bool full; /* of strangers, or out of descriptors; let_in is then called again without an event */
+  bool
+      full; /* too many strangers, or out of descriptors; let_in is then called again without an event */
   const char *above; /* the aggregator above, as given by the user; NULL if none */
   char above_at[TT_ABOVES][TT_AGGREGATOR_WHERE]; /* its addresses, "ADDRESS:PORT", looked up once */
   double no_answer; /* time in seconds when it failed to answer; 0 if it answered */

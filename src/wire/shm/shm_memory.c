@@ -39,7 +39,7 @@
 void tt_shm_record(tt_wire *w, const tt_record *r) {
   tt_ctrl *ctrl = tt_shm_of(w)->ctrls[w->rank];
   tt_call_record *at = &ctrl->records[r->stamp.seq % TT_RECORDS];
-  /* Each store releases the one that marks the record as being written. */
+  /* Each store has release order, so that it follows the one that marks the record as being written. */
   /* model: record:writing */
   atomic_store_explicit(&at->seq, UINT64_MAX, memory_order_relaxed);
   /* model: record:field */
