@@ -1,13 +1,14 @@
-/* tutti_device.h - what tutti needs from a device whose memory the processor does not read: a GPU.
+/* tutti_device.h - the interface to a device whose memory the processor cannot read: a GPU.
  *
  * A device is a table of functions. libtutti_cuda.so contains the table for the driver of NVIDIA's GPUs (docs/gpu.md);
- * tutti loads it where both are installed. Vectors that lie on a device then go through pinned
- * memory of the host, piece by piece, on streams of tutti's; where all ranks of a communicator reach each
- * other's device memory, kernels sum there.
+ * tutti loads it if both are installed. Vectors in device memory are then copied through pinned host memory, piece by
+ * piece, on separate streams. If all ranks of a communicator can access each other's device memory, kernels compute the
+ * sums there.
  *
- * Functions return 0, or another number on failure; `error` then says why. Any thread may call them, several at
- * once; one thread at a time uses one lane. `pin`, `unpin`, `open`, `close`, `settle`, `sums`, `map` and `forget` may wait
- * for all work of the device, held streams among it: call none of them between `hold` and `release`. No other function waits.
+ * Functions return 0, or another number on failure; `error` then returns the reason. Any thread may call them, even
+ * simultaneously, but only one thread at a time uses a lane. `pin`, `unpin`, `open`, `close`, `settle`, `sums`, `map` and
+ * `forget` may wait for all work of the device, including held streams, so they must not be called between `hold` and
+ * `release`. No other function waits.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TUTTI_DEVICE_H
 #define TUTTI_DEVICE_H
@@ -20,88 +21,94 @@ extern "C" {
 
 /* An allocation of device memory. */
 typedef struct tutti_device_place {
-  int device;            /* its number */
-  const void *base;      /* of the allocation */
-  size_t bytes;          /* of the allocation */
-  unsigned long long id; /* of the allocation: unique within the process and never reused. 0: the driver has no such number */
+  int device;            /* number of the device */
+  const void *base;      /* start of the allocation */
+  size_t bytes;          /* size of the allocation */
+  unsigned long long id; /* id of the allocation, unique within the process and never reused; 0 if
+                            the driver has no such id */
 } tutti_device_place;
 
 /* A name of device memory that other processes of this host can map. */
 typedef struct tutti_device_name {
-  unsigned char handle[64];  /* as the driver made it */
-  unsigned char device[16];  /* the device's number in the world (a UUID) */
-  unsigned long long id;     /* of the allocation, in its process */
-  unsigned long long offset; /* of the memory, in bytes from the start of its allocation */
-  unsigned long long bytes;  /* of the allocation */
-  unsigned long long base;   /* its address in its own process */
-  long long process;         /* its own process */
+  unsigned char handle[64];  /* the driver's handle */
+  unsigned char device[16];  /* globally unique id of the device (a UUID) */
+  unsigned long long id;     /* id of the allocation in its process */
+  unsigned long long offset; /* offset of the memory in its allocation, in bytes */
+  unsigned long long bytes;  /* size of the allocation */
+  unsigned long long base;   /* address of the allocation in its process */
+  long long process;         /* id of its process */
 } tutti_device_name;
 
-typedef enum tutti_device_way { /* of a copy */
+/* The direction of a copy. */
+typedef enum tutti_device_way {
   TUTTI_DEVICE_IN, /* from the device to the host */
   TUTTI_DEVICE_OUT /* from the host to the device */
 } tutti_device_way;
 
 typedef struct tutti_device {
-  size_t size;      /* of this struct */
+  size_t size;      /* size of this struct */
   const char *name; /* "CUDA 13.0" */
-  void *self;       /* passed on to the functions */
-  /* Fills *place if `at` is memory of a device that the processor cannot read. 1: it is not (then the processor reads
-   * it: managed and pinned memory, too), or no driver was started in this process. < 0: the driver failed, or tutti cannot
-   * use this memory. Takes at most 0.3 us. */
+  void *self;       /* passed to the functions */
+  /* Fills *place if `at` is memory of a device that the processor cannot read, and returns 0. Returns 1 if it is not (then
+   * the processor can read it; this includes managed and pinned memory), or if no driver was started in this process.
+   * Returns a negative number if the driver failed or tutti cannot use this memory. Takes at most 0.3 us. */
   int (*place)(void *self, const void *at, tutti_device_place *place);
-  /* Make the device's copies to and from this memory of the host fast. Whole pages: two pins that share a page may be refused.
-   * Counted, by the address: as many `unpin` end it. Fails while no device is in use in this process. */
+  /* Pins host memory, to make the device's copies to and from it fast. Pins whole pages; a second pin on the same page may be
+   * refused. Pins of an address are counted: each needs its own `unpin`. Fails while no device is in use in this process. */
   int (*pin)(void *self, void *memory, size_t bytes);
-  int (*unpin)(void *self, void *memory); /* the end of pin */
+  int (*unpin)(void *self, void *memory); /* undoes a pin */
 
-  /* A lane: two queues, one for each way of copies; sums are in the queue OUT, too. They are streams of tutti's that no
-   * other stream waits for by itself. Compiles what `sums` was asked for. */
+  /* Opens a lane: two queues, one for each direction of copies. Sums use the queue OUT, too. The queues are separate
+   * streams, and no other stream waits for them implicitly. Also compiles the ops that `sums` was called for. */
   int (*open)(void *self, int device, void **lane);
-  void (*close)(void *lane); /* waits until its queues are empty, and frees it */
-  /* Later work of the lane begins when `stream` has done its earlier work. stream: the driver's handle (a
+  void (*close)(void *lane); /* waits until its queues are empty, and frees the lane */
+  /* Makes later work of the lane wait until `stream` has completed its earlier work. stream: the driver's handle (a
    * CUstream of the device's primary context; NULL: the legacy default stream; 2: the calling thread's default stream). */
   int (*after)(void *lane, void *stream);
-  /* Copies in the queue of its way, which is FIFO. */
+  /* Enqueues a copy in the queue of its direction, which is FIFO. */
   int (*copy)(void *lane, tutti_device_way way, void *to, const void *from, size_t bytes);
-  /* A ticket for all earlier work of this queue; numbers increase. reached: 1: the device has done it; 0: not yet; <
-   * 0: the device failed. */
+  /* mark returns in *ticket a ticket for all earlier work of this queue; tickets increase. reached returns 1 if the
+   * device has completed that work, 0 if not yet, and a negative number if the device failed. */
   int (*mark)(void *lane, tutti_device_way way, unsigned long long *ticket);
   int (*reached)(void *lane, tutti_device_way way, unsigned long long ticket);
   /* Returns when `stream` has completed all earlier work. */
   int (*settle)(void *self, int device, void *stream);
-  /* Later work of `stream` waits until `release`; no kernel spins for it. After a failure the stream
-   * does not wait, and *hold is NULL. A hold may outlive its lane. */
+  /* Makes later work of `stream` wait until `release`, without a spinning kernel. After a failure
+   * the stream does not wait, and *hold is NULL. A hold may outlive its lane. */
   int (*hold)(void *lane, void *stream, void **hold);
-  /* The stream continues; frees the hold. Any thread. < 0: the stream had continued earlier, because it would have waited for ever. */
+  /* Lets the stream continue, and frees the hold. Any thread may call it. Returns a negative number if the stream had already
+   * continued, because it would have waited forever. */
   int (*release)(void *lane, void *hold);
 
-  /* Device memory of other processes. name_of: fills *name; 1: no other process can map it. map: its address in this process, for
-   * sums on `device`; NULL: it cannot be mapped. The allocation has one and the same address as long as handle and id are
-   * the same. Memory of this process keeps its own address. A mapping stays until `forget`, which ends those of that
-   * process (all: process -1), or until `map` gets the name of another allocation at its address there. */
+  /* Device memory of other processes. name_of fills *name, or returns 1 if other processes cannot map the memory. map returns
+   * the memory's address in this process, for sums on `device`, or NULL if it cannot be mapped. An allocation keeps its
+   * address as long as its handle and id are the same. Memory of this process keeps its own address. A mapping remains until
+   * `forget`, which ends the mappings of a process (-1: of all processes), or until `map` is given the name of another
+   * allocation that has the same address in the other process. */
   int (*name_of)(void *self, const void *at, tutti_device_name *name);
   void *(*map)(void *self, int device, const tutti_device_name *name);
   void (*forget)(void *self, long long process); /* see map */
-  /* 1: `sum` can do this type and op, and is compiled for all devices that have a lane; 0: it cannot, or the compiler failed
-   * (then `error` says why). avg divides by n. */
+  /* Returns 1 if `sum` supports this type and op, and is compiled for all devices that have a lane. Returns 0 if it does
+   * not, or if the compiler failed (then `error` has the reason). avg divides by n. */
   int (*sums)(void *self, tutti_type type, tutti_op op);
-  /* Sums `count` elements of n vectors, 2 to 64, in the order of `from`, with the bits of tutti's own kernels (floats of 8 and
-   * 16 bits are summed in float, and rounded once), and writes them to `to[0..nto-1]`, 1 to 64; in the queue OUT. Any of
-   * `to` may be one of `from`. All are device addresses in this process, aligned as the type. */
+  /* Sums `count` elements of n vectors, 2 to 64, in the order of `from`, and writes the sums to `to[0..nto-1]`, 1 to 64. Uses
+   * the queue OUT. The results have the same bits as those of tutti's own kernels (floats of 8 and 16 bits are summed in
+   * float and rounded once). Any of `to` may equal one of `from`. All are device addresses in this process, aligned for the
+   * type. */
   int (*sum)(void *lane, void *const *to, int nto, const void *const *from, int n, size_t count,
              tutti_type type, tutti_op op);
-  /* Why this thread's last failed function failed; valid until its next call. */
+  /* Returns why this thread's last failed function failed. Valid until the thread's next call. */
   const char *(*error)(void *self);
 } tutti_device;
 
-/** Let calls take vectors on this device, for which you wrote the table. The table is copied; it stays for the life of the process.
- *  Before the first communicator, tutti_device_here and tutti_info: later TUTTI_ERR_STATE. TUTTI_ERR_ARG: the table is of another version. */
+/** Let calls use vectors on another kind of device, described by this table. The table is copied and remains in use for the
+ *  life of the process. Call this before the first communicator, tutti_device_here and tutti_info; later calls return
+ *  TUTTI_ERR_STATE. Returns TUTTI_ERR_ARG if the table is for another version. */
 TUTTI_API tutti_status tutti_device_set(const tutti_device *device);
 
-/* A device's library has `int tutti_device_of(tutti_device *device, char *why, size_t size)`, which fills
- * *device and returns 0, or 1 and `why`; it starts no driver. TUTTI_DEVICE=NAME loads libtutti_NAME.so; the default
- * is cuda, where it can be loaded; none: no device. */
+/* A device's library exports `int tutti_device_of(tutti_device *device, char *why, size_t size)`, which fills
+ * *device and returns 0, or writes the reason to `why` and returns 1. It does not start a driver. TUTTI_DEVICE=NAME
+ * loads libtutti_NAME.so. The default is cuda, if that library can be loaded; "none" disables devices. */
 
 #ifdef __cplusplus
 }

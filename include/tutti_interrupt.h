@@ -1,4 +1,5 @@
-/* tutti_interrupt.h - waits that end early, as by Ctrl-C. A part of tutti.h, which includes it.
+/* tutti_interrupt.h - ends waits early, for example on Ctrl-C. A part of tutti.h, which includes
+ * it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TUTTI_INTERRUPT_H
 #define TUTTI_INTERRUPT_H
@@ -12,27 +13,27 @@ extern "C" {
 /** Returns 0 to continue waiting; any other number ends the calling thread's wait. */
 typedef int tutti_interrupt_fn(void *ctx);
 
-/** From now on the calling thread calls `fn` about 50 times a second while it waits for other ranks, in
- *  any call. NULL, the default: none. Only one thread of a process has such a function: the last that
- *  called this. For interpreters, which run signal handlers only when they are called.
+/** Make the calling thread call `fn` about 50 times per second while it waits for other ranks, in any call. NULL, the
+ *  default, disables this. Only one thread of a process has such a function: the last one that called this. It is meant for
+ *  interpreters, which run signal handlers only when they get control.
  *  If `fn` ends the wait, the call returns TUTTI_ERR_INTERRUPTED, and
  *    tutti_request_wait, tutti_bucket_wait, tutti_buckets_wait and tutti_comm_free change nothing: the
- *    operations continue, and may be waited for again;
- *    a call that makes a communicator from no other (tutti_comm_from_env, _create) makes none;
+ *    operations continue, and you may wait for them again;
+ *    a call that creates a communicator, but not from another one (tutti_comm_from_env, _create), creates none;
  *    every other call cannot be undone, so its communicator is aborted on all ranks. They get
  *    TUTTI_ERR_ABORTED: "rank 1 aborted: it was interrupted while it waited in recv". */
 TUTTI_API void tutti_interrupt_set(tutti_interrupt_fn *fn, void *ctx);
 
-/** Call the calling thread's function now: 1 if it ends the wait, else 0. For code that waits for
- *  other ranks by its own means, such as a store, a gather or a launcher. */
+/** Call the calling thread's function now. Returns 1 if it ends the wait, otherwise 0. For code
+ *  that waits for other ranks by other means, such as a store, a gather or a launcher. */
 TUTTI_API int tutti_interrupted(void);
 
 /** For Python bindings: a METH_VARARGS function whose `self` is a pair (function, list). It calls the
- *  function with `args`; the caller holds Python's lock. It exists because a signal handler may raise in
- *  a callback before the function's first line, where no `except` catches it; here no exception is
- *  lost. If the pair's second item is a list, the exception is appended to it, and the result is 1. If it
- *  is None, the function is called once more, and the main thread raises the exception as soon as it is
- *  back in Python. Returns the function's result. */
+ *  function with `args`; the caller holds the GIL. It is needed because a signal handler may raise in a
+ *  callback before the function's first line, where no `except` catches it; with this function, no
+ *  exception is lost. If the pair's second item is a list, the exception is appended to it, and the result
+ *  is 1. If it is None, the function is called once more, and the main thread raises the exception as soon
+ *  as it returns to Python. Returns the function's result. */
 TUTTI_API void *tutti_python_guard(void *self, void *args);
 
 #ifdef __cplusplus

@@ -10,11 +10,11 @@
 extern "C" {
 #endif
 
-/** Receive from any rank; a message with any tag. */
+/** Receive from any rank; receive a message with any tag. */
 #define TUTTI_ANY_SOURCE (-1)
 #define TUTTI_ANY_TAG    (-1)
 
-/** What a receive took: the sender's rank, the tag, the number of elements. */
+/** Information on a received message: the sender's rank, the tag, the number of elements. */
 typedef struct tutti_received {
   int source, tag;
   size_t count;
@@ -22,32 +22,31 @@ typedef struct tutti_received {
 
 /** Send `count` elements to rank `dest`, which receives them with tutti_recv.
  *
- *  Messages match as MPI's do: among the receives that accept the sender and the tag, the one
- *  that was started first takes the message; messages of one sender that a receive accepts are
- *  taken in the order of sending. They are independent of collectives: any number of
- *  collectives may be in flight, and a message involves two ranks only. Helpers can send and
- *  receive, too.
- *  src     may be reused when this returns, or when the request completes. A send may wait for
- *          its receive; a short one mostly does not. Two ranks that both send first may wait
- *          for ever: start one of the two calls.
- *  dest    0 to P-1. The rank itself is allowed if its other call has been started (else
- *          TUTTI_ERR_STATE: the call would wait for ever).
- *  tag     0 or more. A message that was sent before the one that a receive waits for, and that
- *          no receive accepts yet, is kept in the receiver's memory.
+ *  Messages match as in MPI: among the receives that accept the sender and the tag, the one that was
+ *  started first gets the message, and if a receive accepts several messages of one sender, it gets them
+ *  in the order of sending. Messages are independent of collectives: any number of collectives may be in
+ *  flight, and a message involves only two ranks. Helpers can send and receive, too.
+ *  src     may be reused when this function returns, or when the request completes. A send may wait for
+ *          its receive; a short send usually does not. If two ranks both send first, they may wait forever:
+ *          start one of the two calls instead (tutti_send_start).
+ *  dest    0 to P-1. A rank may send to itself if the matching receive has been started; otherwise the
+ *          call would wait forever, and returns TUTTI_ERR_STATE.
+ *  tag     0 or more. If a message was sent before the one that a receive waits for, and no receive
+ *          accepts it yet, it is kept in the receiver's memory.
  *  Returns TUTTI_OK; TUTTI_ERR_ARG, _TYPE, _MEMORY, _STATE (nothing was sent);
- *          TUTTI_ERR_MISMATCH on the receiver if it has another type, or room for fewer elements
+ *          TUTTI_ERR_MISMATCH on the receiver if it passes another type, or room for fewer elements
  *          than were sent, and then on all ranks; TUTTI_ERR_PEER_LOST, _TIMEOUT, _ABORTED. */
 TUTTI_API tutti_status tutti_send(tutti_comm *comm, const void *src, size_t count, tutti_type type,
                                   int dest, int tag);
 /** Receive at most `count` elements; see tutti_send.
  *  source    a rank, or TUTTI_ANY_SOURCE.
  *  tag       0 or more, or TUTTI_ANY_TAG.
- *  received  on success, what was received; or NULL. */
+ *  received  receives information on the message, on success; may be NULL. */
 TUTTI_API tutti_status tutti_recv(tutti_comm *comm, void *dst, size_t count, tutti_type type,
                                   int source, int tag, tutti_received *received);
 
-/* Nonblocking and persistent, as the collectives of tutti.h. *received is set when the request completes.
- * tutti_request_free takes back a started receive whose message has not begun to arrive. */
+/* Nonblocking and persistent variants, like those of the collectives in tutti.h. *received is set when the
+ * request completes. tutti_request_free cancels a started receive whose message has not begun to arrive. */
 TUTTI_API tutti_status tutti_send_start(tutti_comm *comm, const void *src, size_t count,
                                         tutti_type type, int dest, int tag,
                                         tutti_request **request);

@@ -1,4 +1,4 @@
-/* tutti_mpi.h - communicators made from MPI's.
+/* tutti_mpi.h - creates communicators from MPI communicators.
  *
  *   MPI_Init(&argc, &argv);
  *   tutti_comm *comm;
@@ -8,8 +8,8 @@
  *   MPI_Finalize();
  *
  * Link with libtutti and with the library for your MPI, libtutti_mpi_ompi or
- * libtutti_mpi_mpich: pkg-config --libs tutti-ompi, or tutti-mpich. For a program that is compiled
- * for the standard ABI of MPI 5.0 (for example by mpicc_abi): libtutti_mpi_abi, tutti-abi.
+ * libtutti_mpi_mpich: pkg-config --libs tutti-ompi, or tutti-mpich. A program compiled for
+ * the standard ABI of MPI 5.0 (for example by mpicc_abi) needs libtutti_mpi_abi, or tutti-abi.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TUTTI_MPI_H
 #define TUTTI_MPI_H
@@ -22,7 +22,7 @@
 extern "C" {
 #endif
 
-/* The MPI that this header is compiled for. */
+/* The name of the MPI that this header is compiled for. */
 #if defined(SMPI_VERSION_MAJOR) || defined(SIMGRID_SMPI_H) || defined(SMPI_H)
 #define TUTTI_MPI_FAMILY "SMPI"
 #define TUTTI_MPI_SIMULATED
@@ -31,33 +31,34 @@ extern "C" {
 #elif defined(MPICH_VERSION)
 #define TUTTI_MPI_FAMILY "MPICH"
 #elif defined(MPI_ABI_VERSION)
-/* The standard's mpi.h names no MPI; an MPI's own mpi.h may have MPI_ABI_VERSION, too. */
+/* The standard's mpi.h does not identify the MPI; the mpi.h of a particular MPI may define MPI_ABI_VERSION, too. */
 #define TUTTI_MPI_FAMILY "the MPI ABI"
 #define TUTTI_MPI_ABI
 #else
 #define TUTTI_MPI_FAMILY "an unknown MPI" /* the name of the MPI that this header is compiled for */
 #endif
 
-/** Called by tutti_comm_from_mpi with a pointer to `mpi_comm`, of `size` bytes. `family` lets a library for another MPI refuse. */
+/** Called by tutti_comm_from_mpi with a pointer to `mpi_comm`, of `size` bytes. `family` lets a library for another MPI
+ *  reject the call. */
 TUTTI_API tutti_status tutti_comm_from_mpi_of(const char *family, const void *mpi_comm, size_t size,
                                               tutti_comm **comm);
 
-/** Make a communicator of the same ranks in the same order as an MPI intracommunicator.
+/** Create a communicator of the same ranks, in the same order, as an MPI intracommunicator.
  *
- * Collective over mpi_comm, between MPI_Init and MPI_Finalize; after MPI_Finalize it can only be
- * freed. It works on a duplicate, so messages of the program and of tutti never match. Ranks
- * of one node (MPI_Comm_split_type) use shared memory, the others MPI; TUTTI_TOPO adds the
- * placement that MPI does not know (docs/mpi.md). Under `tutti run`, where each process is the
- * only one of its MPI_COMM_WORLD, that communicator gives what tutti_comm_from_env gives.
- * Threads: MPI_Init or MPI_THREAD_FUNNELED is enough if only MPI's main thread makes, splits,
- * uses and frees communicators (if all ranks share a node, any thread may use them). Other threads
- * need MPI_THREAD_SERIALIZED if no other code calls MPI at the same time (tutti then calls MPI
- * from one thread at a time), and MPI_THREAD_MULTIPLE if the program calls MPI, too.
- *  mpi_comm  an intracommunicator; it stays the program's.
- *  comm      receives the communicator; freed by tutti_comm_free.
- *  Returns the same on all ranks: TUTTI_OK; TUTTI_ERR_STATE (MPI not initialized, or finalized already),
- * TUTTI_ERR_ARG (MPI_COMM_NULL, an intercommunicator, a topology that does not match, a
- * library for another MPI), TUTTI_ERR_SYSTEM (MPI fails), TUTTI_ERR_MEMORY. */
+ *  Collective over mpi_comm, between MPI_Init and MPI_Finalize; after MPI_Finalize the communicator can only be freed. It
+ *  uses a duplicate of mpi_comm, so messages of the program and of tutti never match. Ranks of one node
+ *  (MPI_Comm_split_type) use shared memory, all others use MPI. TUTTI_TOPO adds placement information that MPI does not
+ *  provide (docs/mpi.md). Under `tutti run`, each process is the only one in its MPI_COMM_WORLD; for that communicator, this
+ *  function returns the communicator of tutti_comm_from_env.
+ *  Threads: MPI_Init or MPI_THREAD_FUNNELED is enough if only MPI's main thread creates, splits, uses and frees
+ *  communicators (if all ranks share a node, any thread may use them). Other threads need MPI_THREAD_SERIALIZED if no other
+ *  code calls MPI at the same time (tutti then calls MPI from one thread at a time), and MPI_THREAD_MULTIPLE if the program
+ *  calls MPI, too.
+ *  mpi_comm  an intracommunicator; the program keeps ownership.
+ *  comm      receives the communicator; free it with tutti_comm_free.
+ *  Returns the same on all ranks: TUTTI_OK; TUTTI_ERR_STATE (MPI is not initialized, or already finalized),
+ *  TUTTI_ERR_ARG (MPI_COMM_NULL, an intercommunicator, a topology that does not match, a library for another MPI),
+ *  TUTTI_ERR_SYSTEM (MPI failed), TUTTI_ERR_MEMORY. */
 static inline tutti_status tutti_comm_from_mpi(MPI_Comm mpi_comm, tutti_comm **comm) {
   return tutti_comm_from_mpi_of(TUTTI_MPI_FAMILY, &mpi_comm, sizeof mpi_comm, comm);
 }

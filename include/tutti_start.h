@@ -10,9 +10,9 @@ extern "C" {
 #endif
 
 /** Start a collective. The arguments are those of the function without _start.
- *  request   receives a handle for tutti_request_wait or _test. Until the request completes, the library owns the buffers.
- *            Any number of requests may be in flight and may be completed in any order. All ranks start them in the same order
- *            per communicator. Waiting for or testing one drives them all. */
+ *  request   receives a handle for tutti_request_wait or tutti_request_test. Until the request completes, the library owns
+ *            the buffers. Any number of requests may be in flight, and they may be completed in any order. All ranks start
+ *            them in the same order on each communicator. Waiting for or testing one of them drives all. */
 TUTTI_API tutti_status tutti_allreduce_start(tutti_comm *comm, const void *src, void *dst,
                                              size_t count, tutti_type type, tutti_op op,
                                              tutti_request **request);

@@ -1,6 +1,7 @@
-/* by_name.c - tutti_comm_from_mpi, and the MPI's functions as the program itself would call them.
+/* by_name.c - tutti_comm_from_mpi, and a table of MPI's functions as the program itself would call
+ * them.
  *
- * Idea      A library that is compiled with an MPI's own header is linked with this MPI. One that is compiled with
+ * Idea      A library compiled with an MPI's own header is linked with that MPI. A library compiled with
  *           mpi/abi/mpi.h finds the MPI of its process (find.c).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <pthread.h>

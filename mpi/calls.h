@@ -1,4 +1,4 @@
-/* calls.h - MPI's functions as a table: a layer between a program and its MPI passes its own table.
+/* calls.h - MPI's functions as a table. A layer between a program and its MPI passes its own table.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TUTTI_MPI_CALLS_H
 #define TUTTI_MPI_CALLS_H
@@ -8,13 +8,13 @@
 
 #include "tutti_mpi.h"
 
-/* Functions of SimGrid's MPI only; functions that it lacks; the version of the standard ABI. */
+/* Functions that only SimGrid's MPI uses; functions that it lacks; the version function of the standard ABI. */
 #ifdef TUTTI_MPI_SIMULATED
 #define MPI_OWN_CALLS(X) X(Waitany) X(Testany)
 #else
 #define MPI_OWN_CALLS(X) X(Ibarrier) X(Test) X(Comm_get_attr)
 #endif
-/* Compiled with mpi/abi/mpi.h: not linked with an MPI. */
+/* A library compiled with mpi/abi/mpi.h is not linked with an MPI. */
 #if defined TUTTI_MPI_ABI || defined TUTTI_FOR_OMPI || defined TUTTI_FOR_MPICH
 #define TUTTI_MPI_LATE
 #endif
@@ -41,21 +41,22 @@ typedef struct mpi_calls {
 #undef MPI_ENTRY
 } mpi_calls;
 
-/* MPI's functions, called by name (by_name.c); NULL: this process has no MPI. */
+/* Returns MPI's functions, found by name (by_name.c), or NULL if this process has no MPI. */
 const mpi_calls *mpi_by_name(void);
 
-/* For libraries that are not linked with an MPI. A symbol of the program's MPI, or else dlsym(from, name). */
+/* For libraries that are not linked with an MPI: returns a symbol of the program's MPI, or otherwise dlsym(from, name). */
 void *mpi_find(void *from, const char *name);
-/* An object of the program's MPI; a program that is linked with it may have the object in itself (a copy relocation). */
+/* Returns an object of the program's MPI. A program linked with the MPI may contain the object itself (a copy relocation). */
 void *mpi_find_object(const char *name);
-/* Look up Open MPI's predefined handles, in a library that is compiled with mpi/abi/as_ompi.h; others have none to look up. */
+/* Looks up Open MPI's predefined handles, in a library compiled with mpi/abi/as_ompi.h. Does nothing in other libraries. */
 void mpi_find_handles(void);
-/* Find that MPI, once; `caller`: an address in the program, for the case that there are several. 0: no MPI's library is
- * loaded. */
+/* Finds the program's MPI, once. `caller` is an address in the program, used if several MPIs are loaded. Returns 0 if
+ * no MPI library is loaded. */
 int mpi_find_library(const void *caller);
-/* A sentence, if two with its binary interface are loaded; else NULL. */
+/* Returns a sentence if two MPIs with this binary interface are loaded, or NULL. */
 const char *mpi_two(void);
-/* The family of MPIs, as TUTTI_MPI_FAMILY, by the name of the library that this function is in; NULL: not an MPI's name. */
+/* Returns the MPI family, as in TUTTI_MPI_FAMILY, according to the name of the library that contains this function, or NULL
+ * if the name is not an MPI's. */
 const char *mpi_family_at(const void *function);
 
 #endif

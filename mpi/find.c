@@ -1,15 +1,17 @@
-/* find.c - the program's own MPI among the libraries that are loaded.
+/* find.c - finds the program's MPI among the loaded libraries.
  *
  * Idea       tutti's libraries contain no MPI. The drop-in is preloaded into shells and launchers, which have none, and into
- *            programs with an MPI that may not be this machine's. Therefore MPI's functions, and Open MPI's predefined handles,
- *            are looked up by name at the first call, in the library with the name of an MPI. This library may be hidden from
- *            dlsym, because Python loads an extension, and the MPI that it needs, locally and late.
+ *            programs with an MPI that may not be the one installed on this machine. MPI's functions, and Open MPI's
+ *            predefined handles, are therefore looked up by name at the first call, in a loaded library that has the name of
+ *            an MPI. dlsym may not see that library, because Python loads an extension, and the MPI that it needs, late and
+ *            with local scope.
  * Names      The sonames. With MPICH's interface libmpi.so.12 (MPICH, Intel MPI, MVAPICH, ParaStation), libmpich.so.12 (Debian),
  *            libmpi_cray.so.12, libmpi_gnu_123.so.12 (HPE Cray); Open MPI's libmpi.so.40; the standard ABI's libmpi_abi.so.N.
  *            Some MPIs have the functions of the profiling interface in a separate library, libpmpi*.
- * Others     An MPI with another name is found if the caller of MPI_Init is linked with it; mpi_is_ours checks it.
- * Several    The program's MPI is the one that the caller of MPI_Init sees, which may have another interface than this library
- *            (mpi_is_ours); otherwise one that has this interface. If two have the same interface, a message says so.
+ * Others     An MPI with another name is found if the caller of MPI_Init is linked with it; mpi_is_ours verifies it.
+ * Several    The program's MPI is the one that the caller of MPI_Init uses, which may have a different interface than this
+ *            library (mpi_is_ours). Otherwise, an MPI with this interface is chosen. If two have the same interface, a
+ *            message reports it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "calls.h"
 
@@ -29,7 +31,7 @@ typedef struct loaded {
   void *library[MOST];
 } loaded;
 
-/* The binary interfaces, and the patterns of their sonames (fnmatch). */
+/* The binary interfaces, with the patterns of their sonames (fnmatch). */
 static const struct {
   const char *family, *patterns[6];
 } interfaces[] = {
@@ -40,7 +42,7 @@ static const struct {
 };
 enum { INTERFACES = sizeof interfaces / sizeof *interfaces };
 
-/* The family of MPIs that have a library of this name; NULL: no family has. */
+/* Returns the MPI family of a library with this name, or NULL. */
 static const char *family_of(const char *soname) {
   for (int f = 0; f < INTERFACES; f++)
     for (int i = 0; interfaces[f].patterns[i]; i++)
@@ -52,7 +54,7 @@ static int is_ours(const char *family) {
   return family && strcmp(family, TUTTI_MPI_FAMILY) == 0;
 }
 
-/* The soname of a loaded library; its file's name if it has none. */
+/* Returns the soname of a loaded library, or its file name if it has no soname. */
 static const char *name_of(const struct dl_phdr_info *info) {
   const ElfW(Dyn) *d = NULL;
   const char *strings = NULL, *slash = strrchr(info->dlpi_name, '/');
@@ -62,7 +64,7 @@ static const char *name_of(const struct dl_phdr_info *info) {
       d = (const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
   for (; d && d->d_tag != DT_NULL; d++) {
     if (d->d_tag == DT_SONAME) at = d->d_un.d_val;
-    if (d->d_tag == DT_STRTAB) /* a loader may have made an address of it, or not */
+    if (d->d_tag == DT_STRTAB) /* some loaders replace it by an address, others do not */
       strings =
           (const char *)(d->d_un.d_ptr + (d->d_un.d_ptr < info->dlpi_addr ? info->dlpi_addr : 0));
   }
@@ -79,13 +81,13 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *of) {
   return 0;
 }
 
-/* The path of the library that a function is in. */
+/* Returns the path of the library that contains a function. */
 static const char *path_of(const void *function) {
   Dl_info info;
   return function && dladdr(function, &info) && info.dli_fname ? info.dli_fname : "";
 }
 
-/* Keep the MPIs, without libraries that belong to them. Only libraries that are already loaded are opened. */
+/* Keeps the MPIs, and removes libraries that belong to them. Opens only libraries that are already loaded. */
 static void find_loaded(loaded *all) {
   int n = 0;
   dl_iterate_phdr(look_at, all);
@@ -103,8 +105,8 @@ static void find_loaded(loaded *all) {
   all->n = n;
 }
 
-/* The path of the MPI that the code at this address calls by name; "" if it does not show. The program's own code is in no
- * library that can be opened, and sees what all see. */
+/* Returns the path of the MPI that the code at this address calls by name, or "" if unknown. The program's own code is not
+ * in a library that can be opened, and uses the global symbols. */
 static const char *seen_from(const void *caller) {
   void *library = caller ? dlopen(path_of(caller), RTLD_LAZY | RTLD_NOLOAD) : NULL;
   const char *seen = path_of(dlsym(library ? library : RTLD_NEXT, "PMPI_Init"));
@@ -112,10 +114,10 @@ static const char *seen_from(const void *caller) {
   return seen;
 }
 
-static void *own;      /* the MPI */
-static char two[1200]; /* a sentence, if there are two */
+static void *own;      /* the program's MPI */
+static char two[1200]; /* a sentence, if there are two MPIs */
 
-/* The index of the program's MPI. */
+/* Returns the index of the program's MPI. */
 static int choose(const loaded *all, const void *caller) {
   const char *theirs = seen_from(caller), *everybodys = seen_from(NULL);
   int best = 0, points[MOST];

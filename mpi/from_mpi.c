@@ -1,10 +1,10 @@
-/* from_mpi.c - makes a tutti communicator of an MPI communicator.
+/* from_mpi.c - makes a tutti communicator from an MPI communicator.
  *
- * Idea       Check that this MPI is the one that the library was built for, that it is running, and
- *            that the communicator is one of its intracommunicators. A duplicate of that
- *            communicator is then a network for tutti.
- * Waits      MPI_Comm_dup waits without a message for late ranks. Therefore a barrier comes first, which tutti polls. When it
- *            has ended, all ranks have arrived.
+ * Idea       Checks that the running MPI is the one that the library was built for, that it is
+ *            initialized, and that the communicator is one of its intracommunicators. A duplicate
+ *            of that communicator then becomes a network for tutti.
+ * Waits      MPI_Comm_dup waits for late ranks without reporting it. It is therefore preceded by a barrier that tutti polls.
+ *            When the barrier has ended, all ranks have arrived.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <pthread.h>
 #include <stdbool.h>
@@ -26,8 +26,8 @@ static tutti_status refuse(tutti_status status, const char *format, const char *
   return tutti_net_refuse(status, sentence);
 }
 
-/* By the name of the MPI's library, because other MPIs have MPICH's binary interface, and MPICH has the standard one, too. By what
- * the MPI says of itself, where its library has no such name (static ones). */
+/* Checks the name of the MPI's library, because other MPIs have MPICH's binary interface, and MPICH has the standard one,
+ * too. If the library does not have such a name (because it is static), checks the version text. */
 int mpi_is_ours(const mpi_calls *mpi, char version[MPI_VERSION_ROOM]) {
   int length;
   version[0] = 0;
@@ -35,7 +35,8 @@ int mpi_is_ours(const mpi_calls *mpi, char version[MPI_VERSION_ROOM]) {
 #ifdef TUTTI_MPI_SIMULATED
   return 1;
 #elif defined TUTTI_MPI_ABI
-  int major = -1, minor = -1; /* an MPI with a different ABI sets -1, or lacks the function */
+  int major = -1, minor = -1; /* an MPI with a different ABI sets both to -1, or lacks the
+                                 function */
   return mpi->Abi_get_version && mpi->Abi_get_version(&major, &minor) == MPI_SUCCESS &&
          major == MPI_ABI_VERSION;
 #else
@@ -47,7 +48,7 @@ int mpi_is_ours(const mpi_calls *mpi, char version[MPI_VERSION_ROOM]) {
 #endif
 }
 
-/* Are the running MPI, and the one that the program was compiled for, this library's? */
+/* Checks that the running MPI, and the one that the program was compiled for, are the one this library was compiled for. */
 static tutti_status check_family(const mpi_calls *mpi, const char *family, size_t size) {
   char version[MPI_VERSION_ROOM];
   if (strcmp(family, TUTTI_MPI_FAMILY) != 0 || size != sizeof(MPI_Comm))
@@ -89,7 +90,7 @@ static tutti_status check_comm(const mpi_calls *mpi, MPI_Comm comm) {
                 "", "");
 }
 
-/* Started by `tutti run`: MPI sees one process, tutti all of them. */
+/* Returns 1 if the process was started by `tutti run`: MPI then sees only one process, but tutti sees all of them. */
 static int started_by_tutti(const mpi_calls *mpi, MPI_Comm comm) {
   const char *size = getenv("TUTTI_SIZE");
   int ranks = 0, same = MPI_UNEQUAL;
@@ -98,8 +99,8 @@ static int started_by_tutti(const mpi_calls *mpi, MPI_Comm comm) {
   return same == MPI_IDENT || same == MPI_CONGRUENT;
 }
 
-/* A number that the processes of one kernel have, if they see each other's processes. (MPI_COMM_TYPE_SHARED is not asked: some MPIs
- * say that each rank is alone.) */
+/* Returns a number shared by the processes of one kernel that see each other's processes. (MPI_COMM_TYPE_SHARED is not used,
+ * because some MPIs report that each rank is alone.) */
 static unsigned long long kernel_number(void) {
   char text[128] = "";
   struct stat st = {0};
@@ -113,7 +114,7 @@ static unsigned long long kernel_number(void) {
   return number;
 }
 
-/* The number of this rank's node: its lowest rank. */
+/* Finds the number of this rank's node, which is its lowest rank. */
 static int find_node(const mpi_calls *mpi, MPI_Comm comm, int ranks, int *first) {
   const unsigned long long mine = kernel_number();
   unsigned long long *all = malloc((size_t)ranks * sizeof *all);
@@ -125,7 +126,7 @@ static int find_node(const mpi_calls *mpi, MPI_Comm comm, int ranks, int *first)
   return error;
 }
 
-/* Set this rank's site, and the id of this network. */
+/* Sets this rank's site, and the id of this network. */
 static int find_site(const mpi_calls *mpi, MPI_Comm comm, tutti_net *net) {
   struct timespec t;
   int error = MPI_SUCCESS;
@@ -136,7 +137,7 @@ static int find_site(const mpi_calls *mpi, MPI_Comm comm, tutti_net *net) {
   return error ? error : mpi->Bcast(&net->id, sizeof net->id, MPI_BYTE, 0, comm);
 }
 
-/* ---- over another network, for which MPI only exchanges addresses ---- */
+/* ---- over another network: MPI only exchanges addresses ---- */
 
 typedef struct gathering {
   const mpi_calls *mpi;
@@ -170,7 +171,7 @@ const char *mpi_another_net(void) {
 
 #ifdef TUTTI_MPI_SIMULATED
 static tutti_status await_all(const mpi_calls *mpi, MPI_Comm comm) {
-  return (void)mpi, (void)comm, TUTTI_OK; /* time would pass in each poll */
+  return (void)mpi, (void)comm, TUTTI_OK; /* simulated time would pass in each poll */
 }
 #else
 typedef struct meeting {
@@ -192,7 +193,7 @@ static int forget(MPI_Comm comm, int keyval, void *barrier, void *extra) {
   return MPI_SUCCESS;
 }
 
-/* The attribute of a communicator on which a barrier is open. */
+/* Returns the attribute key for communicators with an open barrier. */
 static int find_key(const mpi_calls *mpi, int *key) {
   static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
   static int keyval;
@@ -205,7 +206,7 @@ static int find_key(const mpi_calls *mpi, int *key) {
   return error;
 }
 
-/* If an earlier call ended before all ranks were here, this one waits in its barrier. */
+/* If an earlier call ended before all ranks had arrived, continues waiting in its barrier. */
 static int continue_barrier(const mpi_calls *mpi, MPI_Comm comm, MPI_Request *barrier, int *key) {
   MPI_Request *open = NULL;
   int has = 0, error = find_key(mpi, key);

@@ -1,18 +1,18 @@
-/* goes_on.c - progress of MPI's own messages while a rank waits in tutti over another network.
+/* goes_on.c - progresses MPI's own messages while a rank waits in tutti over another network.
  *
- * Idea       A program has begun to send, or its MPI defers parts of a collective's sends to the
- *            next call (Open MPI over UCX does), and a peer waits for them before it calls tutti.
- *            Over MPI, tutti's waits are MPI calls; over another network they are not. A rank that
- *            waits there therefore probes now and then for a message from itself to itself that is
- *            never sent. (MPICH makes no progress when it probes on MPI_COMM_SELF.)
- * Threads    As in net.c, with the same lock: as the level that MPI was initialized with allows.
+ * Idea       A program may have started a send, or its MPI may defer part of a collective's sends
+ *            to the next call (Open MPI over UCX does), and a peer may wait for them before it
+ *            calls tutti. Over MPI, tutti's waits are MPI calls; over another network they are not.
+ *            A rank that waits there therefore probes regularly for a message from itself to itself
+ *            that is never sent. (MPICH makes no progress when it probes on MPI_COMM_SELF.)
+ * Threads    As in net.c, with the same lock: depends on the thread level that MPI was initialized with.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "net.h"
 
-enum { NOBODYS = 32767 }; /* a tag, the highest that every MPI supports */
+enum { NOBODYS = 32767 }; /* a tag that no message has: the highest that every MPI supports */
 
 static _Atomic(const mpi_calls *) calls;
-static _Atomic int level, world; /* MPI thread level; this rank in MPI_COMM_WORLD */
+static _Atomic int level, world; /* level: MPI's thread level; world: this rank in MPI_COMM_WORLD */
 
 static void idle(void) {
   const mpi_calls *mpi = calls;

@@ -1,11 +1,11 @@
 /* net.c - an MPI communicator as a network: an array of requests, tested together.
  *
- * Idea       Request number `slot` is the slot-th of an array that is passed to MPI_Testsome, which
- *            also drives MPI's progress.
+ * Idea       Request number `slot` is the element at that index of an array. The array is passed to
+ *            MPI_Testsome, which also drives MPI's progress.
  * Threads    MPI_THREAD_MULTIPLE: concurrent calls. SERIALIZED: one at a time. Lower levels: only
- *            the main thread calls MPI; a poll by other threads finds nothing.
- * Simulated  Under SimGrid's SMPI, which its header shows at compile time: ranks are one process,
- *            and time passes only within MPI's calls, so tutti waits in MPI_Waitany.
+ *            the main thread calls MPI; a poll by another thread returns nothing.
+ * Simulated  For SimGrid's SMPI, which is detected at compile time: ranks share one process, and
+ *            time passes only inside MPI calls, so tutti waits in MPI_Waitany.
  * The end    MPI_Finalize first deletes the attributes of MPI_COMM_SELF, the last one first. One
  *            attribute for all networks is attached there: its deletion makes them release all
  *            their MPI objects, and from then on every call fails. (One per network would be simpler, but MPICH corrupts
@@ -34,21 +34,22 @@ typedef struct self {
   MPI_Request *requests;
   MPI_Status *statuses;
   int *indices, room;
-  MPI_Request mine, sent; /* simulated: a message to itself (ask) */
-  char *receives;         /* is it a receive? */
-  int done, ndone;        /* of the last test: reported, and all */
+  MPI_Request mine, sent; /* simulated ranks: a message from this rank to itself (ask) */
+  char *receives;         /* by request: 1 for a receive */
+  int done, ndone;        /* results of the last test: number reported, and total number */
   int threads;            /* MPI's thread level */
   int over;               /* MPI has ended */
-  int unclean;            /* some messages are never received */
-  double cancels;         /* s: first wait for a message that had begun to arrive; 0: none */
-  struct self *next;      /* of all that are open */
+  int unclean;            /* some messages will never be received */
+  double cancels;         /* time in seconds of the first wait for a partly arrived message; 0 if
+                             none */
+  struct self *next;      /* the next open network */
   char error[MPI_MAX_ERROR_STRING + 256];
 } self;
 
 static pthread_mutex_t one_at_a_time = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
-static atomic_bool finalizing; /* guard MPI at all levels */
-/* How often this thread has locked the mutex. It may enter without it before MPI finalizes, and leave afterwards. The entry
- * that is made last is left first. */
+static atomic_bool finalizing; /* requires the mutex at all thread levels */
+/* Number of times this thread has locked the mutex. It may enter without the mutex before MPI finalizes, and leave
+ * afterwards. Entries are left in reverse order. */
 static _Thread_local int held, held_finalizing;
 
 void net_finalize_pause(void) {
@@ -88,7 +89,7 @@ void net_leave(void) {
   pthread_mutex_unlock(&one_at_a_time);
   if (!held_finalizing) return;
   net_finalize_pause();
-  sched_yield(); /* others may wait for this thread's peers */
+  sched_yield(); /* other threads may be waiting for this thread's peers */
   net_finalize_resume();
 }
 
@@ -96,7 +97,7 @@ static int enter(const self *s) {
   return net_enter(s->mpi, s->threads, 1);
 }
 
-/* Enter, or record the reason why not. */
+/* Enters MPI. Returns 0, and records the reason, on errors. */
 static int admitted(self *s) {
   if (enter(s)) return 1;
   snprintf(s->error, sizeof s->error,
@@ -111,7 +112,7 @@ static void read_error(const mpi_calls *mpi, int error, char *text) {
     snprintf(text, MPI_MAX_ERROR_STRING, "error %d", error);
 }
 
-/* Returns 0, or 1 and records the error. */
+/* Returns 0, or records the error and returns 1. */
 static int result(self *s, int error) {
   if (error != MPI_SUCCESS) read_error(s->mpi, error, s->error);
   return error != MPI_SUCCESS;
@@ -170,11 +171,11 @@ static int net_recv(void *self_, int slot, int peer, int tag, void *bytes, size_
 }
 
 #ifdef TUTTI_MPI_SIMULATED
-/* Requests complete one at a time, in MPI_Waitany. A test without waiting is done by one more request: a message of this rank
- * to itself, which has already arrived. (SMPI 3.32 keeps requests that tests complete in a list, which it searches ever after.)
- * But SMPI scans all requests at each wait. If a rank awaits very many messages, tests therefore take all that ended at the
- * same instant. */
-enum { BLOCK = 32 }; /* requests per test; that many are many */
+/* Requests complete one at a time, in MPI_Waitany. A test that does not wait uses one more request: a message of this rank to
+ * itself, which has already arrived. (SMPI 3.32 keeps requests that were completed by tests in a list, which it searches in
+ * all later calls.) However, SMPI scans all requests in each wait. If a rank waits for very many messages, it therefore uses
+ * tests to fetch all requests that ended at the same instant. */
+enum { BLOCK = 32 }; /* requests per test, and the number from which there are "very many" */
 
 static int awaits_many(const self *s, int slots) {
   int n = 0;
@@ -218,14 +219,14 @@ static int ask(self *s, int wait, int slots) {
   return error;
 }
 
-/* The end of the last message to itself. */
+/* Completes the last message to itself. */
 static void hear_myself(self *s) {
   if (s->mine != MPI_REQUEST_NULL) s->mpi->Wait(&s->mine, MPI_STATUS_IGNORE);
   if (s->sent != MPI_REQUEST_NULL) s->mpi->Wait(&s->sent, MPI_STATUS_IGNORE);
 }
 #else
 static int ask(self *s, int wait, int slots) {
-  (void)wait; /* no `wait` in the table */
+  (void)wait; /* the table has no `wait` */
   const int error = s->mpi->Testsome(slots, s->requests, &s->ndone, s->indices, s->statuses);
   if (s->ndone == MPI_UNDEFINED) s->ndone = 0;
   return error;
@@ -249,7 +250,7 @@ static int look(self *s, int wait, int slots, tutti_net_done *done, int most, in
   }
   for (; s->done < s->ndone && *n < most; s->done++) {
     const MPI_Status *status = &s->statuses[s->done];
-    /* the field is set only if some request failed */
+    /* the field is valid only if some request failed */
     const int failed = error == MPI_ERR_IN_STATUS && result(s, status->MPI_ERROR);
     int bytes = 0;
     s->mpi->Get_count(status, MPI_BYTE, &bytes);
@@ -275,8 +276,8 @@ static double seconds(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Cancel a receive. One whose message has begun to arrive completes only when its sender continues:
- * all such receives together get a second; then *r stays. */
+/* Cancels a receive. If its message has partly arrived, it completes only when its sender
+ * continues: all such receives together get one second; after that *r is unchanged. */
 static int take_back(self *s, MPI_Request *r) {
   MPI_Status status;
   int n = 0, index = 0, error = MPI_SUCCESS;
@@ -324,11 +325,11 @@ static const char *net_error(void *self_) {
   return ((self *)self_)->error;
 }
 
-/* ---- the end ---- */
+/* ---- closing ---- */
 
-/* Release the MPI objects, when MPI is about to end, or the network is closed before that. Receives
- * are cancelled. While messages are in flight the communicator is kept: MPI would reuse its context
- * id, and another communicator would get them. */
+/* Releases the MPI objects when MPI is about to end, or when the network is closed earlier. Cancels
+ * receives. If messages are in flight, the communicator is kept: MPI would reuse its context id,
+ * and another communicator would receive them. */
 static void give_back(self *s) {
   int busy = 0;
   hear_myself(s);
@@ -344,7 +345,7 @@ static void give_back(self *s) {
 static pthread_mutex_t listing = PTHREAD_MUTEX_INITIALIZER;
 static self *all; /* list of open networks */
 
-/* No thread opens or closes a network while MPI ends. */
+/* Releases the objects of all networks. No thread opens or closes a network while MPI ends. */
 static int give_all_back(MPI_Comm comm, int keyval, void *attribute, void *extra) {
   (void)comm, (void)keyval, (void)attribute, (void)extra;
   for (self *s = all; s; s = s->next) give_back(s);
@@ -365,11 +366,11 @@ int net_at_end(const mpi_calls *mpi, MPI_Comm_delete_attr_function *function) {
   int keyval;
   int error = mpi_keyval(mpi, function, &keyval);
   if (!error) error = mpi->Comm_set_attr(MPI_COMM_SELF, keyval, NULL);
-  if (!error) error = mpi->Comm_free_keyval(&keyval); /* gone with the attribute */
+  if (!error) error = mpi->Comm_free_keyval(&keyval); /* freed with the attribute */
   return error;
 }
 
-static int hangs; /* is give_all_back to be called? */
+static int hangs; /* true once give_all_back has been registered */
 
 int mpi_net_begin(const mpi_calls *mpi) {
   int error = MPI_SUCCESS;
@@ -424,8 +425,9 @@ static void net_close(void *self_, int clean) {
 
 /* ---- making a network ---- */
 
-/* Open MPI yields if it is configured to, or if it detects more processes than cores. After MPI_Init, this variable of its
- * library shows it. Asking through MPI_T, which loads all of Open MPI's components, would take a fifth of a second. */
+/* Returns true if MPI yields the processor. Open MPI does so if it is configured to, or if it detects more processes than
+ * cores. After MPI_Init, this variable of its library contains the setting. A query through MPI_T, which loads all of Open
+ * MPI's components, would take a fifth of a second. */
 static int yields(void) {
 #ifdef TUTTI_MPI_SIMULATED
   return 1;

@@ -1,8 +1,8 @@
-/* launcher.c - ranks started by a launcher with PMIx (mpirun of Open MPI, prun, srun).
+/* launcher.c - support for ranks started by a launcher with PMIx (mpirun of Open MPI, prun, srun).
  *
- * Idea       A gather is PMIx's business card exchange: each rank puts its bytes, all fence, each
- *            gets the bytes of all.
- * Invariant  The wait for a fence is bounded by `seconds`; PMIx's own would be unbounded.
+ * Idea       A gather uses PMIx's business card exchange: each rank puts its bytes, all ranks enter
+ *            a fence, and each gets the bytes of all.
+ * Invariant  The wait for a fence is bounded by `seconds`; PMIx's own wait would be unbounded.
  * Source     The PMIx standard 4, sections on Put, Commit, Fence_nb, Get.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <pmix.h>
@@ -17,7 +17,7 @@
 typedef struct fence {
   pthread_mutex_t lock;
   pthread_cond_t over;
-  int done, left; /* left: the waiter has given up */
+  int done, left; /* left: the waiter has given up, so the callback frees the fence */
   pmix_status_t status;
 } fence;
 
@@ -29,7 +29,7 @@ typedef struct self {
   int round;
 } self;
 
-static const double SLICE = 0.02; /* s between two checks for an interrupt */
+static const double SLICE = 0.02; /* seconds between two checks for an interrupt */
 
 static double now(void) {
   struct timespec t;
@@ -48,7 +48,7 @@ static void fence_over(pmix_status_t status, void *data) {
   if (left) free(f);
 }
 
-/* A fence: 0 when all ranks have come here. */
+/* Waits in a fence. Returns 0 once all ranks have reached it. */
 static int meet(const self *s) {
   fence *f = calloc(1, sizeof *f);
   pmix_proc_t all;
@@ -107,7 +107,7 @@ static int gather(void *ctx, const void *mine, size_t bytes, void *all) {
   return failed;
 }
 
-/* Launchers require the finalize; PMIx counts other users in this process, such as an MPI,
+/* Launchers require PMIx_Finalize. PMIx counts other users in this process, such as an MPI,
  * separately. */
 static void end(void *ctx) {
   PMIx_Finalize(NULL, 0);

@@ -1,20 +1,20 @@
 /* async.c - non-blocking collectives, on the shim's threads.
  *
  * Idea       A communicator with a non-blocking collective has a queue and a thread, which performs the
- *            collectives one after another with the blocking functions. The program gets a
- *            generalized request of the MPI, which is completed then, so Wait, Test and the others
- *            work unchanged.
- * Waiting    A thread of the program that waits for a collective in the queue performs it itself, after those before it. A
- *            program that starts a collective and waits for it thus rarely waits for the scheduler to change threads.
- * Progress   The thread makes it, so MPI must allow all threads to call it (MPI_THREAD_MULTIPLE).
- *            Without work the thread sleeps. In callbacks of MPI_Finalize MPICH takes no locks, so
- *            the thread works only while the thread that finalizes waits (net.h, net_finalize_begin).
- *            The thread of a communicator that was freed serves the next one: a persistent request has a queue, too.
- * Order      A call on a communicator runs after the collectives that were started on it before, so
- *            the order is the same on all ranks. Each communicator has a separate thread, because
- *            ranks may start collectives on two of them in different orders.
- * Arrays     Counts and displacements are copied, as the MPIs do: bindings such as mpi4py's free
- *            theirs before the request is complete.
+ *            collectives one after another with the blocking functions. The program gets a generalized
+ *            request of the MPI, which is completed at the end of the collective, so Wait, Test and
+ *            similar functions work unchanged.
+ * Waiting    A program thread that waits for a queued collective performs it itself, after the collectives queued before it.
+ *            A program that starts a collective and waits for it thus rarely waits for the scheduler to switch threads.
+ * Progress   The queue's thread makes progress, so MPI must allow all threads to call it (MPI_THREAD_MULTIPLE).
+ *            Without work the thread sleeps. In callbacks of MPI_Finalize MPICH takes no locks, so the thread works
+ *            only while the finalizing thread waits (net.h, net_finalize_begin). The thread of a freed communicator
+ *            serves the next one: a persistent request has a queue, too.
+ * Order      A call on a communicator runs after the collectives that were started on it earlier,
+ *            so the order is the same on all ranks. Each communicator has a separate thread,
+ *            because ranks may start collectives on two communicators in different orders.
+ * Arrays     Counts and displacements are copied, as MPIs do: bindings such as mpi4py's free their
+ *            arrays before the request has completed.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "async.h"
 
@@ -34,25 +34,25 @@ typedef struct job {
   shim_function function;
   async_call call; /* the job owns its arrays */
   use uses;
-  state *of, as; /* the communicator's; and a copy, with separate scratch and counts */
+  state *of, as; /* of: the communicator's state; as: a copy with separate scratch and counts */
   MPI_Request request;
-  atomic_int *outcome; /* its result for the program; freed with the request */
+  atomic_int *outcome; /* its result for the program, freed with the request */
 } job;
 
 struct async {
-  struct async *next; /* in its list */
+  struct async *next; /* the next entry in its list */
   pthread_t thread;
   pthread_cond_t changed;
   job *first, **last;
   int running, stops;
 };
 
-static pthread_mutex_t queueing = PTHREAD_MUTEX_INITIALIZER; /* guards all queues, and both lists */
+static pthread_mutex_t queueing = PTHREAD_MUTEX_INITIALIZER; /* guards all queues and both lists */
 static async *in_use, *idle;
 
 atomic_int async_persistent, async_unwaited;
 static int possible;         /* all threads may call MPI */
-static atomic_int under_way; /* jobs, of all communicators */
+static atomic_int under_way; /* number of jobs on all communicators */
 
 void async_begin(void) {
   int level = MPI_THREAD_SINGLE;
@@ -64,8 +64,8 @@ bool async_under_way(void) {
   return atomic_load_explicit(&under_way, memory_order_relaxed) > 0;
 }
 
-/* A sleeper is woken by the next collective that completes. While many yield, the scheduler leaves a thread that works without a core for
- * milliseconds. */
+/* The next collective that completes wakes a sleeper. If many threads yielded instead, the scheduler would leave a working
+ * thread without a core for milliseconds. */
 enum { LOOKS = 20, NAP_NS = 50000 };
 static pthread_mutex_t completing = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t completed = PTHREAD_COND_INITIALIZER;
@@ -129,7 +129,7 @@ static answer run(job *j, bool only_asks) {
   return a;
 }
 
-/* Where the collective is the first on its communicator, tutti's is made now. */
+/* Performs the collective. If it is the first on its communicator, tutti's communicator is made now. */
 static void finish(job *j) {
   if (!j->as.comm && state_serves(j->of)) j->as.comm = j->of->comm;
   if (!j->as.comm) j->as.why = WHY_FAILED;
@@ -175,7 +175,7 @@ static job *new_job(shim_function function, const async_call *call, state *s) {
 
 /* ---- queues and their threads ---- */
 
-/* Perform the first one, which no thread has begun. The caller has locked `queueing`. */
+/* Performs the first job, which no thread has started. The caller has locked `queueing`. */
 static void perform(async *a) {
   job *j = a->first;
   a->first = j->next;
@@ -205,7 +205,7 @@ static void *work_off(void *of) {
   return NULL;
 }
 
-/* The queue with this request that no thread works on. */
+/* Returns the queue that contains this request and has no running job, or NULL. */
 static async *queue_of(MPI_Request request) {
   for (async *a = in_use; a; a = a->next)
     for (const job *j = a->running ? NULL : a->first; j; j = j->next)
@@ -299,7 +299,7 @@ static void enqueue(async *a, job *j) {
 
 /* ---- starting ---- */
 
-/* Start on the communicator's thread, which is created if needed. */
+/* Starts a collective on the communicator's thread, which is created if needed. */
 static answer begin(shim_function function, const async_call *call, state *s,
                     MPI_Request *request) {
   job *j = new_job(function, call, s);
@@ -321,7 +321,7 @@ static answer begin(shim_function function, const async_call *call, state *s,
   return can;
 }
 
-/* The state of a served communicator, if a request can be made; else NULL and *why. */
+/* Returns the state of a served communicator if a request can be made, or NULL with the reason in *why. */
 static state *served(const async_call *call, const MPI_Request *request, shim_why *why) {
   state *s = possible ? state_look(call->comm, why) : NULL;
   if (!possible) *why = WHY_NO_THREAD;
@@ -337,15 +337,16 @@ answer async_start(shim_function function, const async_call *call, MPI_Request *
 
 /* ---- persistent collectives ---- */
 
-/* The program's handle is a persistent collective of the MPI's that is never started. (A message's would do, too, but once such
- * a request has been freed, the persistent collectives of Intel MPI 2021.18 complete without their data.) */
+/* The program's handle is a persistent collective of the MPI that is never started. (A persistent message would be
+ * sufficient, but once such a request has been freed, the persistent collectives of Intel MPI 2021.18 complete without their
+ * data.) */
 typedef struct persistent {
   struct persistent *next;
   shim_function function;
   async_call call;
   use uses;
   state as;
-  lane lane;                 /* where it runs */
+  lane lane;                 /* the lane that it runs on */
   MPI_Request token, active; /* the program's handle; the inner request, while active */
 } persistent;
 
@@ -368,7 +369,7 @@ static persistent *look_up(MPI_Request request) {
 static answer prepare(persistent *p, state *s, MPI_Request *request) {
   async_drain(s);
   if (!state_serves(s)) return hand_on(s->why);
-  if (!lane_take(s, &p->lane)) return hand_on(WHY_FAILED); /* on all ranks */
+  if (!lane_take(s, &p->lane)) return hand_on(WHY_FAILED); /* fails on all ranks */
   p->as.comm = p->lane.comm;
   if (next()->Barrier_init(MPI_COMM_SELF, MPI_INFO_NULL, &p->token)) {
     lane_give(&p->lane);
@@ -434,7 +435,7 @@ void async_free(MPI_Request request) {
   free(p);
 }
 
-/* ---- the end ---- */
+/* ---- shutdown ---- */
 
 void async_end(void) {
   while (prepared) async_free(prepared->token);

@@ -1,4 +1,4 @@
-/* async.h - non-blocking collectives, on threads of the shim's own.
+/* async.h - non-blocking collectives, on separate threads of the shim.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SHIM_ASYNC_H
 #define SHIM_ASYNC_H
@@ -11,49 +11,50 @@ typedef struct async_call {
   void *dst;
   MPI_Aint count, nsrc;
   MPI_Datatype type, srctype;
-  numbers counts, displs, nsrc_each, srcdispls; /* the last two of an all-to-all */
+  numbers counts, displs, nsrc_each, srcdispls; /* the last two are for all-to-all */
   MPI_Op op;
   int root;
   MPI_Comm comm;
 } async_call;
 
-/* Performs it, as `function` (async_call.c). */
+/* Performs the collective that `function` selects (async_call.c). */
 answer async_serve(shim_function function, const async_call *c);
-/* Replaces its arrays by copies; false: out of memory. Frees the copies. */
+/* Replaces its arrays by copies, or frees these copies. Copying returns false if out of memory. */
 bool async_copy_arrays(shim_function function, async_call *c, const state *s);
 void async_free_arrays(async_call *c);
 
-/* begin: call after MPI_Init; determines whether threads can make progress. end: call when
+/* begin determines whether threads can make progress; call it after MPI_Init. Call end when
  * MPI_Finalize begins. */
 void async_begin(void);
 void async_end(void);
-/* Start a collective as `function` (SHIM_Iallreduce etc.). *request is an MPI request that
- * completes with the collective. If not WHY_SERVED, nothing has happened, on any rank. */
+/* Starts a collective as `function` (SHIM_Iallreduce etc.). *request receives an MPI request that completes
+ * with the collective. Unless the answer is WHY_SERVED, nothing has happened on any rank. */
 answer async_start(shim_function function, const async_call *call, MPI_Request *request);
-/* Prepare a collective that can be started repeatedly until it is freed: a persistent request. */
+/* Prepares a collective that can be started repeatedly until it is freed: a persistent request. */
 answer async_init(shim_function function, const async_call *call, MPI_Request *request);
-/* The inner request of a persistent one, MPI_REQUEST_NULL while that is not active; NULL if the
- * request is not persistent. */
+/* Returns the inner request of a persistent request (MPI_REQUEST_NULL while that is inactive), or
+ * NULL if the request is not persistent. */
 MPI_Request *async_active(MPI_Request request);
 /* Number of persistent requests. */
 extern atomic_int async_persistent;
-/* How many non-blocking collectives no MPI_Wait or MPI_Test has completed. */
+/* Number of non-blocking collectives that no MPI_Wait or MPI_Test has completed. */
 extern atomic_int async_unwaited;
-/* Is any non-blocking collective in progress, on any communicator? */
+/* Returns true if a non-blocking collective is in progress on any communicator. */
 bool async_under_way(void);
-/* Is this one's request? Such a request must not be freed (MPI 5.0, 6.12). */
+/* Returns true if this is the request of a collective in progress. Such a request must not be freed (MPI 5.0, 6.12). */
 bool async_in_progress(MPI_Request request);
-/* Leave the core to other threads after `vain` tests in vain: for a moment, or until a collective in progress has completed. */
+/* Yields the core to other threads after `vain` unsuccessful tests: for a moment, or until a collective in progress has
+ * completed. */
 void async_nap(int vain);
-/* Start it again; free it. */
+/* Start a persistent request again, and free it. */
 int async_restart(MPI_Request request);
 void async_free(MPI_Request request);
-/* Wait until the collectives in progress on a communicator have ended. */
+/* Waits until the collectives in progress on a communicator have ended. */
 void async_drain(state *s);
-/* The calling thread performs the collectives of these requests, and those before them, as far as no thread has begun them. For a
- * program that waits for all these requests. */
+/* Performs the collectives of these requests, and those queued before them, in the calling thread, except those that a thread
+ * has started. For a program that waits for all these requests. */
 void async_perform(int n, const MPI_Request *requests);
-/* The communicator is being freed: release its thread, after the collectives in progress. */
+/* Releases a communicator's thread after the collectives in progress, because the communicator is being freed. */
 void async_stop(state *s);
 
 /* The arguments of each collective. */

@@ -1,4 +1,5 @@
-/* async_call.c - a non-blocking collective's arguments in a struct: served, copied, freed (async.h).
+/* async_call.c - the arguments of a non-blocking collective as a struct: performing, copying,
+ * freeing (async.h).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "async.h"
 
@@ -42,9 +43,9 @@ answer async_serve(shim_function function, const async_call *c) {
   }
 }
 
-/* Replace the program's array by a copy. */
+/* Replaces the program's array by a copy. Returns false if out of memory. */
 static bool copy_numbers(numbers *n, int ranks) {
-  if (!n->at) return true; /* the collective has none, or the MPI refuses it */
+  if (!n->at) return true; /* the collective does not use it, or the MPI rejects the call */
   const size_t bytes = (size_t)ranks * (n->wide ? sizeof(MPI_Aint) : sizeof(int));
   void *copy = malloc(bytes);
   if (copy) memcpy(copy, n->at, bytes);
@@ -52,7 +53,8 @@ static bool copy_numbers(numbers *n, int ranks) {
   return copy;
 }
 
-/* Arrays that MPI ignores on this rank may not be there: those of other ranks than the root, and the sender's in place. */
+/* Arrays that MPI ignores on this rank may be invalid: those on ranks other than the root, and the sender's arrays in
+ * place. */
 bool async_copy_arrays(shim_function function, async_call *c, const state *s) {
   const bool at_root = function == SHIM_Igatherv || function == SHIM_Iscatterv;
   if (at_root && c->root != s->rank) c->counts.at = c->displs.at = NULL;

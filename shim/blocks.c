@@ -1,4 +1,4 @@
-/* blocks.c - where blocks are, and how many bytes they have (blocks.h).
+/* blocks.c - addresses and sizes of blocks (blocks.h).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "blocks.h"
 

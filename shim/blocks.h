@@ -1,4 +1,4 @@
-/* blocks.h - the blocks of all ranks in a buffer of the program, at places of its choice.
+/* blocks.h - the blocks of all ranks in a buffer of the program, at arbitrary displacements.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SHIM_BLOCKS_H
 #define SHIM_BLOCKS_H
@@ -10,11 +10,14 @@ typedef struct blocks {
   char *at; /* the buffer */
   MPI_Datatype type;
   layout layout;
-  numbers counts, displs; /* .at NULL: all have `count`, consecutively */
+  numbers counts, displs; /* if .at is NULL, all blocks have `count` elements and are contiguous */
   MPI_Aint count;
-  size_t *bytes;           /* of each block: room for all ranks, which blocks_measure fills */
-  size_t all, own, before; /* bytes: of all blocks, of this rank's, of those before it */
-  bool even, in_a_row;     /* even: blocks of one size; in_a_row: laid out as tutti needs them */
+  size_t *bytes;           /* size of each block; has room for all ranks, and is filled in by
+                              blocks_measure */
+  size_t all, own, before; /* total size, size of this rank's block, and size of the blocks before
+                              it, in bytes */
+  bool even, in_a_row;     /* even: all blocks have the same size; in_a_row: laid out as tutti
+                              requires */
 } blocks;
 
 /* One block in a separate buffer. */
@@ -25,11 +28,11 @@ typedef struct block {
   layout layout;
 } block;
 
-/* Fills in the last fields. False: the MPI refuses it. */
+/* Fills in the last three lines of fields. Returns false if the MPI rejects the arguments. */
 bool blocks_measure(blocks *b);
 MPI_Aint blocks_count(const blocks *b, int rank);
 char *blocks_place(const blocks *b, int rank);
-/* Unpack all from consecutive bytes, and pack them; returns MPI's error. */
+/* Unpack all blocks from consecutive bytes, and pack them. Return MPI's error. */
 int blocks_spread(const blocks *b, char *bytes, MPI_Comm comm);
 int blocks_collect(const blocks *b, char *bytes, MPI_Comm comm);
 

@@ -1,15 +1,17 @@
-/* contest.c - which of the two is faster at a kind of call.
+/* contest.c - determines whether tutti or the MPI is faster for a kind of call.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "contest.h"
 
 bool turns_wanted;
 
-/* May the two compute different bits of the same values, or of the same values in another order? */
+/* Returns true if tutti and the MPI may compute different bits from the same values, or from the
+ * same values in a different order. */
 static bool may_differ(int ranks, tutti_type type, tutti_op op) {
   const bool rounds = type >= TUTTI_FLOAT16 && type <= TUTTI_COMPLEX_DOUBLE;
   const bool sums = op == TUTTI_SUM || op == TUTTI_PROD;
-  if (op >= TUTTI_OP_COUNT) return true; /* the program's own op */
-  return rounds && (ranks > 2 || !sums); /* the least of a NaN and a number is not the same for both */
+  if (op >= TUTTI_OP_COUNT) return true; /* a user-defined op */
+  return rounds && (ranks > 2 || !sums); /* the minimum of a NaN and a number differs between
+                                            them */
 }
 
 static int size_of(size_t bytes) {
@@ -34,8 +36,9 @@ void turn_begin(turn *t, tutti_comm *comm, shim_function function) {
   t->since = report_now();
 }
 
-/* The MPI must be clearly faster: times have some noise. Blocks until the next measurement: `between`, times the ratio of the
- * slower time to the faster one, which counts at most as `most`, because a time may be wrong. */
+/* `clearly`: the MPI must be faster by this factor, because times have some noise. `between`: blocks until the next
+ * measurement, multiplied by the ratio of the slower time to the faster one. The ratio is limited to `most`, because a
+ * measured time may be wrong. */
 static const double clearly = 0.97, between = 300, most = 8;
 
 static double best(const double *ns) {
@@ -45,7 +48,8 @@ static double best(const double *ns) {
   return least;
 }
 
-/* If the ranks cannot agree, their communicator has failed, and the next call reports the reason. */
+/* Agrees on the faster one. If the ranks cannot agree, their communicator has failed, and the next
+ * call reports the reason. */
 static void settle(turn *t, uint32_t counted) {
   double slowest[2 * TURN_ROUNDS];
   t->settled = true;

@@ -1,7 +1,7 @@
 /* datatype.c - MPI's predefined types in a table; other types are queried.
  *
- * Idea       A row of the table gives the class of a type, and the tutti type it corresponds to, if
- *            that has the same size on this machine.
+ * Idea       A row of the table contains the class of a type, and the corresponding tutti type, if
+ *            one has the same size on this machine.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "datatype.h"
 
@@ -15,7 +15,7 @@ enum { PLACES = 512, MOST_TYPES = 128, PIECE = 1 << 30 };
 
 static named_type named[MOST_TYPES];
 static int nnamed;
-static unsigned char places[PLACES]; /* 1 + an index of named; 0: free */
+static unsigned char places[PLACES]; /* 1 + an index of `named`; 0 if free */
 
 static size_t slot_of(MPI_Datatype type) {
   return (size_t)((uintptr_t)type * UINT64_C(0x9e3779b97f4a7c15) >> 40) % PLACES;
@@ -52,7 +52,7 @@ static tutti_type complex_of(size_t size) {
   return size == 8 ? TUTTI_COMPLEX_FLOAT : size == 16 ? TUTTI_COMPLEX_DOUBLE : TUTTI_TYPE_COUNT;
 }
 
-/* How a row's type corresponds to one of tutti's. */
+/* The relation between a row's type and a tutti type. */
 typedef enum alike { LIKE_NONE, LIKE_INT, LIKE_UNSIGNED, LIKE_REAL, LIKE_COMPLEX, LIKE_PAIR } alike;
 
 static void add(MPI_Datatype type, type_class class, alike like, tutti_type pair) {
@@ -80,7 +80,7 @@ void datatype_begin(void) {
 
 /* ---- types that are not predefined ---- */
 
-/* Is the type made by a program, which must free it? */
+/* Returns true if the type was made by a program, which must free it. */
 static bool is_derived(MPI_Datatype type) {
   int ints, addresses, types, combiner = MPI_COMBINER_NAMED;
   if (next()->Type_get_envelope(type, &ints, &addresses, &types, &combiner)) return false;
@@ -88,7 +88,7 @@ static bool is_derived(MPI_Datatype type) {
          combiner != MPI_COMBINER_F90_COMPLEX && combiner != MPI_COMBINER_F90_INTEGER;
 }
 
-/* Are its elements in the order of their addresses? Called only if it is dense. */
+/* Returns true if the type's elements are in the order of their addresses. Called only for a dense type. */
 static bool in_order(MPI_Datatype type) {
   int ints = 0, addresses = 0, types = 0, combiner = MPI_UNDEFINED, count = 0;
   MPI_Aint address = 0;
@@ -127,13 +127,13 @@ bool datatype_layout(MPI_Datatype type, layout *l) {
 
 /* ---- pack and unpack ---- */
 
-/* Number of elements whose bytes MPI can count in an int; at least 1. */
+/* Returns the number of elements with a total size that MPI can express as an int; at least 1. */
 static size_t at_once(size_t left, const layout *l) {
   const size_t most = l->size && l->size < PIECE ? PIECE / l->size : 1;
   return left < most ? left : most;
 }
 
-/* A type of `size` consecutive bytes, which matches any type. */
+/* Makes a type of `size` consecutive bytes, which matches any type. */
 static int packed_type(size_t size, MPI_Datatype *type) {
   const int n = (int)((size + PIECE - 1) / PIECE);
   int *lengths = malloc((size_t)n * sizeof *lengths);
@@ -150,7 +150,7 @@ static int packed_type(size_t size, MPI_Datatype *type) {
   return error;
 }
 
-/* One element with more bytes than MPI_Pack can count: a message to itself, on a new communicator. */
+/* Converts one element that is too large for MPI_Pack's counts, with a message to itself on a new communicator. */
 static int convert_huge(bool into, void *at, MPI_Datatype type, char *bytes, size_t size) {
   static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
   MPI_Datatype packed;
@@ -170,7 +170,7 @@ static int convert_huge(bool into, void *at, MPI_Datatype type, char *bytes, siz
   return error;
 }
 
-/* Pack all elements into `bytes`, or unpack them. */
+/* Packs all elements into `bytes`, or unpacks them. */
 static int convert(bool into, void *at, size_t count, MPI_Datatype type, const layout *l,
                    char *bytes, MPI_Comm comm) {
   for (size_t n; count; count -= n) {
@@ -189,8 +189,8 @@ static int convert(bool into, void *at, size_t count, MPI_Datatype type, const l
   return MPI_SUCCESS;
 }
 
-/* MPICH's MPI_Pack refuses MPI_BOTTOM: pass the address where the type begins, and a type moved
- * back by as much. */
+/* MPICH's MPI_Pack rejects MPI_BOTTOM. Therefore pass the address where the type begins, and a type
+ * shifted back by the same distance. */
 static int convert_from_bottom(bool into, size_t count, MPI_Datatype type, const layout *l,
                                char *bytes, MPI_Comm comm) {
   const int one = 1;

@@ -1,4 +1,4 @@
-/* datatype.h - the program's types as bytes.
+/* datatype.h - layouts of the program's types in memory.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SHIM_DATATYPE_H
 #define SHIM_DATATYPE_H
@@ -10,7 +10,7 @@
 #include "next.h"
 #include "tutti.h"
 
-/* Classes of predefined types: they determine the ops allowed on them (MPI-3.1, 5.9.2). */
+/* Classes of predefined types, which determine the permitted ops (MPI-3.1, 5.9.2). */
 typedef enum type_class {
   CLASS_NONE,
   CLASS_C_INTEGER,
@@ -26,32 +26,32 @@ typedef enum type_class {
 typedef struct named_type {
   MPI_Datatype handle;
   type_class class;
-  tutti_type type; /* the equal tutti type; TUTTI_TYPE_COUNT: none */
+  tutti_type type; /* the corresponding tutti type, or TUTTI_TYPE_COUNT */
   size_t size;
   MPI_Aint extent;
 } named_type;
 
-/* Elements of a type: `size` bytes each, `extent` apart, the first at the buffer's address plus
- * `lower`. Plain: consecutive, without holes, in the order of the type. */
+/* Elements of a type: `size` bytes each, `extent` apart. The first is at the buffer's address plus
+ * `lower`. plain: consecutive, without holes, in the order of the type. */
 typedef struct layout {
   size_t size;
   MPI_Aint lower, extent;
   bool plain, dense; /* dense: without holes, in any order */
 } layout;
 
-/* Fill the table of predefined types; call first. */
+/* Fills the table of predefined types. Call this first. */
 void datatype_begin(void);
-/* Types that the MPI does not take in reductions are only moved. */
+/* Marks types that the MPI rejects in reductions, so that they are only moved. */
 void datatype_check(bool takes(const named_type *type));
-/* NULL: not a predefined type. */
+/* Returns NULL if the type is not predefined. */
 const named_type *datatype_named(MPI_Datatype type);
-/* False: not a valid type. */
+/* Returns false if the type is invalid. */
 bool datatype_layout(MPI_Datatype type, layout *l);
-/* The address of its first byte; MPI_BOTTOM is address 0. */
+/* Returns the address of the first byte. MPI_BOTTOM is address 0. */
 static inline char *datatype_start(const void *buffer, const layout *l) {
   return (char *)((uintptr_t)buffer + (uintptr_t)l->lower);
 }
-/* Pack `count` elements into consecutive bytes, and unpack them; returns MPI's error. */
+/* Pack `count` elements into consecutive bytes, and unpack them. Return MPI's error. */
 int datatype_pack(const void *from, size_t count, MPI_Datatype type, const layout *l, char *bytes,
                   MPI_Comm comm);
 int datatype_unpack(char *bytes, void *to, size_t count, MPI_Datatype type, const layout *l,

@@ -1,10 +1,10 @@
-/* entries.c - MPI's functions, as a program finds them.
+/* entries.c - the MPI functions that a program calls.
  *
- * Idea       One expansion per form of a collective: served if tutti can, else handed on and
- *            counted. PMPI_X is the same as MPI_X, because Open MPI's Fortran calls it.
- * Cost       Handing on takes a look-up, and a counter and two clock reads if TUTTI_REPORT is set.
+ * Idea       One expansion for each form of a collective: tutti serves the call if it can; otherwise the call is passed
+ *            to the MPI and counted. PMPI_X is an alias of MPI_X, because Open MPI's Fortran interface calls it.
+ * Cost       Passing a call to the MPI takes a look-up, and with TUTTI_REPORT a counter and two clock reads.
  * SPDX-License-Identifier: BSD-3-Clause */
-/* Export what mpi.h declares; MPICH's does not set the visibility. */
+/* Export the functions that mpi.h declares; MPICH's does not set the visibility. */
 #pragma GCC visibility push(default)
 #include <mpi.h>
 #pragma GCC visibility pop
@@ -20,7 +20,7 @@
 
 /* ---- collectives ---- */
 
-/* A call has ended; takes its time, if it is measured. */
+/* Ends a call, and its timing, if it is being measured. */
 static inline int ended(const answer *a, int code) {
   return a->turn ? turn_end(a->turn, code) : code;
 }
@@ -108,13 +108,13 @@ int MPI_Type_free(MPI_Datatype *type) {
 }
 ALSO_PMPI(Type_free)
 
-/* ---- begin and end ---- */
+/* ---- initialization and finalization ---- */
 
-/* A program that does not wait may use a result that has not arrived yet; MPIs do not report this. */
+/* Warns about a program that does not wait: it may use a result that has not arrived yet, and MPIs do not report this. */
 static void name_unwaited(void) {
   const int n = atomic_load(&async_unwaited);
   int rank = 0;
-  if (n == 0) return; /* also where the running MPI is another one, whose handles differ */
+  if (n == 0) return; /* this includes a process that runs another MPI with incompatible handles */
   next()->net.Comm_rank(MPI_COMM_WORLD, &rank);
   fprintf(stderr,
           "tutti: rank %d: MPI_Finalize, and no call has completed %d of its non-blocking "
@@ -127,10 +127,11 @@ static void end(void) {
   state_end();
   async_end();
   report_end();
-  tutti_finalize(); /* it writes the measurements */
+  tutti_finalize(); /* writes the measurements */
 }
 
-/* The program may have callbacks in MPI_Finalize, too, which call MPI: the first attribute of MPI_COMM_SELF is deleted last. */
+/* The program may have callbacks in MPI_Finalize that call MPI. The first attribute of MPI_COMM_SELF is deleted last, so this
+ * runs after them. */
 static int end_at_last(MPI_Comm comm, int keyval, void *attribute, void *extra) {
   (void)comm, (void)keyval, (void)attribute, (void)extra;
   end();
@@ -139,8 +140,8 @@ static int end_at_last(MPI_Comm comm, int keyval, void *attribute, void *extra) 
 
 static bool ends_at_last;
 
-/* The MPI may lack some types, and some ops on others: asking is no reason to end the job. Calls without a communicator fail on
- * MPI_COMM_WORLD, and since MPI 4 on MPI_COMM_SELF. */
+/* The MPI may lack some types, and some ops on other types. Querying them must not end the job, so errors are returned. Calls
+ * without a communicator report errors on MPI_COMM_WORLD, and since MPI 4 on MPI_COMM_SELF. */
 static void look_at_types(void) {
   const MPI_Comm comms[2] = {MPI_COMM_WORLD, MPI_COMM_SELF};
   MPI_Errhandler before[2];
@@ -165,7 +166,7 @@ static int begin(int code) {
   return code;
 }
 
-/* A program may call its MPI without this library. */
+/* Reports that a program calls its MPI without this library. */
 __attribute__((destructor)) static void name_unseen(void) {
   int (*initialized)(int *), is = 0;
   if (atomic_load(&next_filled) || !tutti_setting("TUTTI_REPORT")) return;
@@ -176,7 +177,7 @@ __attribute__((destructor)) static void name_unseen(void) {
         "looked the functions up in it by dlsym");
 }
 
-/* A library may call MPI_Init where somebody has it. */
+/* A library may call MPI_Init even if the process has no MPI. */
 static int no_mpi(void) {
   report_nothing("this process has no MPI");
   return MPI_ERR_OTHER;

@@ -1,7 +1,9 @@
-/* exchange.c - MPI's collectives that give each rank other data: gather, scatter, all-to-all.
+/* exchange.c - MPI's collectives that send different data to each rank: gather, scatter,
+ * all-to-all.
  *
- * Idea       They move bytes. Blocks with holes, or in another order than tutti's, are packed and unpacked. Only the root
- *            has the counts of gatherv and scatterv, so these are an alltoallv whose other blocks are empty.
+ * Idea       These collectives move bytes. Blocks with holes, or in a different order than tutti's, are packed and
+ *            unpacked. Only the root has the counts of gatherv and scatterv, so these are performed as an alltoallv with
+ *            all other blocks empty.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
@@ -13,11 +15,12 @@ static size_t lines(size_t bytes) {
   return (bytes + LINE - 1) / LINE * LINE;
 }
 
-/* What a call reads and writes: the blocks of all ranks, one block, or nothing. */
+/* The data that a call reads or writes: the blocks of all ranks, one block, or nothing. */
 typedef struct side {
   blocks *all;
   block *one;
-  bool in_place; /* it is the other side, or this rank's block there */
+  bool in_place; /* the data is in the other side's buffer: the whole buffer, or this rank's
+                    block */
   char *at;      /* the bytes that tutti accesses */
 } side;
 
@@ -46,10 +49,10 @@ static int unpack(const side *x, MPI_Comm comm) {
 }
 
 /* Runs the call on the program's buffers, or on copies of them. In place, a rank's input or result is in the other side's
- * buffer. Blocks of one size stay there, as in tutti's own in-place calls; with counts, this rank's block is copied. */
+ * buffer. Blocks of equal size stay there, as in tutti's own in-place calls; with counts, this rank's block is copied. */
 static answer exchange(state *s, work *w, side *from, side *to, MPI_Comm comm) {
   if (state_only_asks()) return hand_on(WHY_SERVED);
-  const bool copies = from->in_place && from->one && w->counts; /* of this rank's block alone */
+  const bool copies = from->in_place && from->one && w->counts; /* copies only this rank's block */
   const bool packs = copies || (!from->in_place && !is_plain(from));
   const bool unpacks = !to->in_place && !is_plain(to), drops = to->in_place && to->one && w->counts;
   w->src_bytes = bytes_of(from);
@@ -64,7 +67,7 @@ static answer exchange(state *s, work *w, side *from, side *to, MPI_Comm comm) {
   if (to->in_place && !drops) to->at = from->at + from->all->before;
   if ((w->src_bytes && !from->at) || (w->dst_bytes && !to->at)) return hand_on(WHY_REFUSED);
   int error = packs ? pack(from, from->at, comm) : MPI_SUCCESS;
-  if (!error && from->in_place && !copies && unpacks) /* where tutti finds it */
+  if (!error && from->in_place && !copies && unpacks) /* to where tutti reads it */
     error = from->one ? pack(from, from->at, comm) : blocks_collect(to->all, to->at, comm);
   if (error) return serve_fail_mpi(s, error);
   w->src = from->at;
@@ -85,7 +88,7 @@ static bool laid_out(block *b, MPI_Aint count) {
   return count >= 0 && datatype_layout(b->type, &b->layout);
 }
 
-/* This rank's block among those of all. */
+/* Returns this rank's block among those of all ranks. */
 static block own_of(const blocks *b) {
   return (block){blocks_place(b, b->s->rank), (size_t)blocks_count(b, b->s->rank), b->type,
                  b->layout};
@@ -146,8 +149,8 @@ answer serve_alltoallv_(const void *src, numbers nsrc, numbers srcdispls, MPI_Da
 
 /* ---- gather and scatter ---- */
 
-/* The counts of an alltoallv between the root and all: this rank exchanges one block, with the root, and the root's list has the
- * bytes of all blocks. */
+/* Sets the counts of an alltoallv between the root and all ranks. This rank exchanges one block with the root; the root's
+ * list has the sizes of all blocks. */
 static void set_counts(state *s, work *w, bool gathers, size_t own) {
   size_t *sent = s->counts, *got = s->counts + s->ranks;
   size_t *mine = gathers ? sent : got, *roots = gathers ? got : sent;
@@ -159,7 +162,7 @@ static void set_counts(state *s, work *w, bool gathers, size_t own) {
   w->recv_counts = got;
 }
 
-/* all: the root's blocks; mine: this rank's one, of `count` elements. */
+/* all: the root's blocks; mine: this rank's block, of `count` elements. */
 static answer with_root(blocks *all, block *mine, MPI_Aint count, work w, bool varied,
                         MPI_Comm comm) {
   state *s = all->s;

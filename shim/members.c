@@ -1,9 +1,10 @@
-/* members.c - tutti communicators of some ranks of MPI_COMM_WORLD, made by these ranks alone, by any thread.
+/* members.c - tutti communicators of some ranks of MPI_COMM_WORLD. Only these ranks take part, in
+ * any thread.
  *
- * Idea       The members exchange messages on a communicator of the shim, with a tag that is derived from their number. The
+ * Idea       The members exchange messages on a communicator of the shim, with a tag derived from their number. The
  *            program's communicator is not used, so a thread may make a tutti communicator for it while the program runs
- *            (async.c). Members on one node need no network among them; others get an MPI communicator.
- * Cost       Four all-gathers of log2(n) messages each; no memory of the MPI's on one node.
+ *            (async.c). Members on one node need no network among them; otherwise an MPI communicator is made for them.
+ * Cost       Four all-gathers of log2(n) messages each; on one node, no memory of the MPI.
  * Source     The all-gather is that of Bruck et al., IEEE Trans. Parallel Distrib. Syst. 8(11), 1997.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "members.h"
@@ -17,7 +18,7 @@
 #include "tutti_net.h"
 #include "tutti_plan.h"
 
-static MPI_Comm own; /* of all ranks */
+static MPI_Comm own; /* has all ranks */
 static bool has_own;
 static uint64_t my_rank, all_ranks, tags = 32768;
 static _Atomic uint64_t counter;
@@ -65,7 +66,7 @@ static int both_over(void *ctx) {
   return done || x->error;
 }
 
-/* As MPI_Sendrecv. Ranks may be late for a communicator's first collective: tutti shows and reports the wait. */
+/* Like MPI_Sendrecv. Ranks may be late for a communicator's first collective, so tutti shows and reports the wait. */
 static int send_and_receive(const void *src, int to, void *dst, int from, int bytes, int tag) {
   exchange x = {{MPI_REQUEST_NULL, MPI_REQUEST_NULL}, MPI_SUCCESS};
   x.error = next()->net.Irecv(dst, bytes, MPI_BYTE, from, tag, own, &x.of[0]);
@@ -74,7 +75,7 @@ static int send_and_receive(const void *src, int to, void *dst, int from, int by
   return x.error;
 }
 
-/* As tutti_gather_fn. */
+/* Implements tutti_gather_fn. */
 static int gather(void *ctx, const void *mine, size_t bytes, void *all) {
   const members *m = ctx;
   const size_t n = (size_t)m->n;
@@ -106,14 +107,14 @@ bool members_agree(const members *m, bool yes) {
   return agreed;
 }
 
-/* Do all members share memory? */
+/* Returns true if all members share memory. */
 static bool near(const members *m, const tutti_comm *world) {
   for (int i = 1; i < m->n; i++)
     if (tutti_comm_apart(world, m->list[0], m->list[i], NULL) != 0) return false;
   return true;
 }
 
-/* A network among the members, through MPI. (MPICH 4.0 crashes where the group is that of another communicator.) */
+/* Opens a network among the members, through MPI. (MPICH 4.0 crashes if the group belongs to another communicator.) */
 static tutti_status open_net(const members *m, tutti_net *net) {
   MPI_Group all, group;
   MPI_Comm among;

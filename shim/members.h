@@ -10,22 +10,23 @@
 #include "tutti.h"
 
 typedef struct members {
-  const int *list; /* their ranks in MPI_COMM_WORLD, in order */
+  const int *list; /* ranks of the members in MPI_COMM_WORLD, in order */
   int n, mine;
-  uint64_t number; /* theirs alone, among those that are in use at the same time */
+  uint64_t number; /* unique among the groups in use at the same time */
 } members;
 
-/* After MPI_Init, and when MPI_Finalize begins. False: MPI has failed, or lacks memory. */
+/* Call begin after MPI_Init, and end when MPI_Finalize begins. begin returns false if MPI has failed, or lacks memory. */
 bool members_begin(int rank, int ranks);
 void members_end(void);
-/* A new number; each process has others. */
+/* Returns a new number, different from those of all other processes. */
 uint64_t members_number(void);
-/* Wait until `done(ctx)`, which polls, returns other than 0: for ranks that are late for a communicator's first collective. After 10 s
- * the log warns, and `tutti doctor` shows it. */
+/* Waits until `done(ctx)`, which polls, returns a nonzero value. Used for ranks that are late for a communicator's first
+ * collective: after 10 s the log has a warning, and `tutti doctor` shows the wait. */
 void members_await(int (*done)(void *), void *ctx);
-/* Do all of them say yes? Collective over the members. */
+/* Returns true if all members pass true. Collective over the members. */
 bool members_agree(const members *m, bool yes);
-/* Make a communicator of them. Collective. False, on all members: some member could not; the reason is reported. */
+/* Makes a communicator of the members. Collective. Returns false on all members if any of them failed; the reason
+ * is reported. */
 bool members_comm(const members *m, tutti_comm *world, tutti_comm **out);
 
 #endif

@@ -1,8 +1,8 @@
 /* move.c - MPI's collectives that copy data to all ranks: broadcast, allgather, barrier.
  *
- * Idea       They move bytes. Ranks may describe the same bytes by different types, so this rank's
- *            type determines only the source and target of its bytes. Data of a type with holes, or
- *            with elements in another order, are packed.
+ * Idea       These collectives move bytes. Ranks may describe the same bytes by different types, so
+ *            this rank's type determines only where its bytes are read and written. Data of a type
+ *            with holes, or with reordered elements, is packed.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
@@ -50,7 +50,7 @@ answer serve_bcast(void *buffer, MPI_Aint count, MPI_Datatype type, int root, MP
 
 /* ---- allgather ---- */
 
-/* An own block that is already at its place in dst, in its final bytes, is gathered in place. */
+/* Gathers in place if this rank's block is already at its position in dst, with its final bytes. */
 static answer gather(const blocks *b, const block *mine, shim_function function, MPI_Comm comm) {
   state *s = b->s;
   if (state_only_asks()) return hand_on(WHY_SERVED);

@@ -1,7 +1,7 @@
-/* next.h - the MPI's own functions, behind those of the shim.
+/* next.h - the MPI's own functions, which the functions of the shim replace.
  *
- * Idea       The shim's functions have the names of MPI's, so it never calls one by name: all
- *            functions that it calls are in a table, found by name in the program's MPI (find.c), which it is not linked with.
+ * Idea       The shim's functions have the names of MPI's functions, so it never calls one by name. All functions that it
+ *            calls are in a table. They are found by name in the program's MPI (find.c), with which the shim is not linked.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SHIM_NEXT_H
 #define SHIM_NEXT_H
@@ -11,7 +11,7 @@
 
 #include "calls.h"
 
-/* Persistent collectives have the names of MPI 4; in Open MPI 4.1 those of an extension. */
+/* Persistent collectives have the names of MPI 4; in Open MPI 4.1 they have the prefix of an extension. */
 #ifdef OMPI_MAJOR_VERSION
 #define EXTENDED 1
 #else
@@ -23,7 +23,7 @@
 #define HAS_LARGE 0
 #endif
 
-/* Functions that the shim calls, without those that it defines. */
+/* The functions that the shim calls, except those that it defines. */
 /* clang-format off */
 #define NEXT_OTHERS(N) \
   N(Init) N(Init_thread) N(Finalize) N(Comm_free) N(Comm_disconnect) N(Comm_call_errhandler) \
@@ -60,10 +60,10 @@ typedef struct next_calls {
 extern next_calls next_table;
 extern atomic_int next_filled;
 void next_fill(void);
-/* The same, for the MPI that the code at this address sees, if there are two. */
+/* Fills the table from the MPI that the code at this address uses, if there are two. */
 void next_fill_for(const void *caller);
 
-/* The table, filled at the first call. */
+/* Returns the table, which is filled at the first call. */
 static inline const next_calls *next(void) {
   if (!atomic_load_explicit(&next_filled, memory_order_acquire)) next_fill();
   return &next_table;

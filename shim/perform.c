@@ -1,10 +1,10 @@
 /* perform.c - calls tutti, and handles its failures.
  *
- * Idea       MPI allows some calls that tutti refuses immediately: with buffers that are not aligned,
- *            or that overlap in a way that an MPI happens to accept. Then the call is repeated with
- *            copies; the other ranks see no difference.
- * Invariant  A call that fails is never handed on, because some rank may have begun. All ranks get an
- *            error, and every later call on the communicator returns one.
+ * Idea       MPI permits some calls that tutti rejects immediately: with unaligned buffers, or with
+ *            buffers that overlap in a way that an MPI happens to accept. Such a call is repeated
+ *            with copies; the other ranks see no difference.
+ * Invariant  A call that fails is never passed to the MPI, because some rank may have started it. All
+ *            ranks get an error, and every later call on the communicator returns one.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <pthread.h>
 #include <stdio.h>
@@ -47,7 +47,7 @@ static tutti_status call_with_copies(state *s, const work *w) {
   return status;
 }
 
-/* An error code of the shim's own class; its text is the last message. */
+/* Returns an error code of the shim's own class. Its text is the last message. */
 static int error_code(const char *sentence) {
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   static int code = MPI_ERR_OTHER;
@@ -65,7 +65,7 @@ static int error_code(const char *sentence) {
   return of_text;
 }
 
-/* Will the MPI end the job? */
+/* Returns true if the MPI will end the job on an error. */
 static bool is_fatal(MPI_Comm comm) {
   MPI_Errhandler handler;
   if (next()->Comm_get_errhandler(comm, &handler)) return false;
@@ -77,7 +77,7 @@ static bool is_fatal(MPI_Comm comm) {
   return fatal;
 }
 
-/* The MPI's own message may be lost, because the first rank that ends is the end of all. */
+/* Prints the reason. The MPI's own message may be lost, because all ranks end as soon as the first one does. */
 static void say_why(const state *s, const char *sentence) {
   char line[480];
   const int n = snprintf(line, sizeof line, "tutti: rank %d: %s\n", s->rank, sentence);
@@ -104,7 +104,7 @@ answer serve_fail_mpi(state *s, int error) {
   return serve_fail(s, sentence);
 }
 
-/* The kind of a call for contest.h, and its bytes there: the same on all ranks. */
+/* The kind of a call and its size for contest.h, the same on all ranks. */
 static tutti_coll kind_of(const work *w) {
   return w->function == SHIM_Gatherv    ? TUTTI_GATHER
          : w->function == SHIM_Scatterv ? TUTTI_SCATTER

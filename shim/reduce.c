@@ -1,12 +1,12 @@
 /* reduce.c - MPI's collectives that compute: allreduce, reduce, reduce_scatter.
  *
- * Idea       Elements of the tutti type that corresponds to MPI's; in-place semantics are MPI's.
+ * Idea       The elements have the tutti type that corresponds to the MPI type. In-place semantics are those of MPI.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
 #include "serve.h"
 
-/* The state of the communicator and the reduction; NULL and r->why if either is unavailable. */
+/* Returns the communicator's state and the reduction, or NULL with the reason in r->why if either is unavailable. */
 static state *find_both(MPI_Comm comm, MPI_Datatype type, MPI_Op op, reduction *r) {
   state *s = state_find(comm, &r->why);
   if (s) *r = reduction_of(type, op);
@@ -86,8 +86,8 @@ answer serve_reduce(const void *src, void *dst, MPI_Aint count, MPI_Datatype typ
                               .root = root});
 }
 
-/* Blocks of any size; s->counts if they differ. In place, dst holds the input, which is longer than
- * the result, so the result goes to scratch first. */
+/* Performs a reduce-scatter with blocks of any size, given by s->counts if they differ. In place, dst holds the
+ * input, which is longer than the result, so the result is first written to scratch. */
 static answer scatter(state *s, const void *src, void *dst, work w, size_t all, size_t own) {
   const bool in_place = src == MPI_IN_PLACE;
   if (state_only_asks()) return serve_run(s, &w);
@@ -102,7 +102,7 @@ static answer scatter(state *s, const void *src, void *dst, work w, size_t all, 
   return a;
 }
 
-/* Does the MPI refuse these buffers? */
+/* Returns true if the MPI rejects these buffers. */
 static bool no_buffers(const void *src, const void *dst, size_t all, size_t own) {
   if (refused_alias(src, dst, all, false)) return true;
   if (src == MPI_IN_PLACE) src = dst;

@@ -1,11 +1,11 @@
-/* reduction.c - decides which reductions tutti computes, and which the MPI computes for it.
+/* reduction.c - decides which reductions tutti computes, and for which it calls the MPI.
  *
- * Idea       A predefined op on a type that corresponds to one of tutti's is tutti's. Any other op
- *            on elements of a size that tutti has, without holes, becomes one of two registered
- *            ops, commutative or not, which call MPI_Reduce_local: so users' own functions are
- *            called as the MPI would call them, including Fortran's.
- * Invariant  An op runs only on the thread that called the collective, inside the call: that thread
- *            remembers MPI's op and type.
+ * Idea       tutti computes a predefined op on a type that corresponds to one of its own. Any other
+ *            op, on elements without holes and of a size that tutti supports, is mapped to one of
+ *            two registered ops, commutative or not, which call MPI_Reduce_local. User-defined
+ *            functions, including Fortran's, are thus called exactly as the MPI would call them.
+ * Invariant  An op runs only on the thread that called the collective, inside the call. That thread
+ *            stores MPI's op and type.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "reduction.h"
 
@@ -14,7 +14,7 @@
 
 #include "tutti_plan.h"
 
-/* The classes of types that an op of MPI's takes (MPI-3.1, 5.9.2). */
+/* The classes of types that an MPI op accepts (MPI-3.1, 5.9.2). */
 enum {
   ORDERED =
       1 << CLASS_C_INTEGER | 1 << CLASS_FORTRAN_INTEGER | 1 << CLASS_FLOATING | 1 << CLASS_ADDRESS,
@@ -42,9 +42,9 @@ typedef struct named_op {
 enum { MOST_OPS = 16, CHUNK = 4096 };
 static named_op ops[MOST_OPS];
 static int nops;
-static tutti_op by_mpi[2]; /* not commutative, commutative */
-static bool exact;         /* TUTTI_CONTRACT=exact: no plans for float products, nor for ops the MPI
-                              computes */
+static tutti_op by_mpi[2]; /* [0]: not commutative, [1]: commutative */
+static bool exact;         /* TUTTI_CONTRACT=exact: no plans for float products, nor for ops that
+                              the MPI computes */
 
 static _Thread_local struct {
   MPI_Op op;
@@ -88,8 +88,8 @@ static void in_any_order(const void *a, const void *b, void *dst, size_t count, 
   local(dst == a ? b : a, dst, count);
 }
 
-/* Does the MPI reduce this type by the first op that its class has? Some are named, but not taken, such as Fortran's in an MPI that was
- * built without Fortran. */
+/* Returns true if the MPI accepts the first op for this class on this type. Some types have names but are rejected, such as
+ * Fortran's in an MPI built without Fortran. */
 static bool is_taken(const named_type *type) {
   _Alignas(64) const char in[64] = {0};
   _Alignas(64) char inout[64] = {0};
@@ -119,7 +119,7 @@ static reduction refused(shim_why why) {
   return (reduction){.why = why};
 }
 
-/* A tutti type with elements of this size; those of 16 bytes must be aligned to 8. */
+/* Returns a tutti type with elements of this size. Elements of 16 bytes must be aligned to 8. */
 static tutti_type carrier(size_t size) {
   switch (size) {
     case 1: return TUTTI_UINT8;
@@ -144,8 +144,8 @@ static reduction computed_by_mpi(MPI_Datatype type, MPI_Op op, int commutes) {
   return r;
 }
 
-/* A non-blocking call must know whether there is a plan before it begins, and cannot ask tutti
- * while another one is in progress: so reductions that the contract rules out are refused here. */
+/* Maps a type and op. A non-blocking call must know whether a plan exists before it starts, and cannot ask tutti while
+ * another call is in progress. Reductions that the contract excludes are therefore rejected here. */
 reduction reduction_of(MPI_Datatype type, MPI_Op op) {
   if (op == MPI_OP_NULL || type == MPI_DATATYPE_NULL) return refused(WHY_REFUSED);
   const named_op *known = find_op(op);

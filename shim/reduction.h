@@ -9,13 +9,13 @@
 typedef struct reduction {
   tutti_type type;
   tutti_op op;
-  size_t element; /* bytes; also the extent */
-  shim_why why;   /* not WHY_SERVED: not possible, on any rank */
+  size_t element; /* size in bytes; also the extent */
+  shim_why why;   /* if not WHY_SERVED, the reduction is not possible on any rank */
 } reduction;
 
-/* Fill the tables; call first. */
+/* Fills the tables. Call this first. */
 void reduction_begin(void);
-/* For this thread's next call only, because the MPI may compute the op. */
+/* Valid only for this thread's next call, because the MPI may compute the op. */
 reduction reduction_of(MPI_Datatype type, MPI_Op op);
 
 #endif

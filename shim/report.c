@@ -1,8 +1,8 @@
-/* report.c - TUTTI_REPORT: a table on stderr, or JSON in a file, by rank 0.
+/* report.c - TUTTI_REPORT: rank 0 prints a table on stderr, or writes JSON to a file.
  *
- * Idea       A served call belongs to a row: its function, its range of sizes (powers of 4) and the
- *            plan that ran. A communicator remembers the row of its last call.
- * Cost       Only if the report is requested: two clock reads and three additions.
+ * Idea       A served call belongs to a row, which is given by its function, its range of sizes (powers of 4)
+ *            and the plan that ran. A communicator remembers the row of its last call.
+ * Cost       Only if the report is requested: two clock reads and three additions per call.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "report.h"
 
@@ -19,7 +19,7 @@
 
 struct row {
   shim_function function;
-  int range; /* sizes in bytes below 4 to this power; 0: none */
+  int range; /* sizes in bytes below 4 to this power; 0 for empty calls */
   char plan[TUTTI_PLAN_TEXT];
   _Atomic uint64_t calls, bytes, ns;
 };
@@ -28,17 +28,18 @@ enum { MOST_ROWS = 512, RANGES = 33, SENTENCE = 400 };
 
 int report_wanted;
 handed report_handed[SHIM_FUNCTIONS][SHIM_WHY_COUNT];
-/* Communicators by the reason why they are left to the MPI (WHY_SERVED: served), and the first
- * one's name. */
+/* Number of communicators by the reason why they are left to the MPI (WHY_SERVED: served), and the
+ * name of the first one. */
 static struct {
   unsigned long n;
   char first[48];
 } communicators[SHIM_WHY_COUNT];
-static const char *file; /* NULL: to stderr */
+static const char *file; /* NULL for stderr */
 static int my_rank;
-static row rows[MOST_ROWS + 1]; /* the last row is for calls that fit in no other */
+static row rows[MOST_ROWS + 1]; /* the last row is for calls that fit in no other row */
 static int nrows;
-/* Kinds of calls that both have served alternately, of all communicators, ordered by the end of the measurement. */
+/* Kinds of calls for which tutti and the MPI were compared, on all communicators, in the order in which the
+ * measurements ended. */
 typedef struct contest {
   shim_function function;
   int size;
@@ -66,7 +67,7 @@ static const char *const whys[SHIM_WHY_COUNT] = {
 #undef W
 };
 
-/* The value of TUTTI_REPORT; NULL: no report was requested. */
+/* Returns the value of TUTTI_REPORT, or NULL if no report was requested. */
 static const char *wish(void) {
   const char *value = tutti_setting("TUTTI_REPORT");
   return value && *value && strcmp(value, "0") != 0 ? value : NULL;

@@ -1,4 +1,4 @@
-/* report.h - counts the calls served, and those handed on with the reason.
+/* report.h - counts the calls that tutti serves, and those passed to the MPI, with the reason.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SHIM_REPORT_H
 #define SHIM_REPORT_H
@@ -42,14 +42,14 @@ typedef enum shim_why {
 } shim_why;
 
 extern int report_wanted; /* TUTTI_REPORT is set; otherwise nothing is counted */
-/* Calls that went to the MPI; their time, but that of a nonblocking or persistent call is not counted. */
+/* Calls passed to the MPI. Their time does not include nonblocking and persistent calls. */
 typedef struct handed {
   _Atomic uint64_t calls, ns;
 } handed;
 extern handed report_handed[SHIM_FUNCTIONS][SHIM_WHY_COUNT];
-uint64_t report_now(void); /* ns */
+uint64_t report_now(void); /* in ns */
 
-/* Before the MPI's function; report_back after it, with the result of this. */
+/* Call report_hand_on before the MPI's function, and report_back after it with the result. */
 static inline uint64_t report_hand_on(shim_function f, shim_why why) {
   if (!report_wanted) return 0;
   atomic_fetch_add_explicit(&report_handed[f][why].calls, 1, memory_order_relaxed);
@@ -62,7 +62,7 @@ static inline int report_back(shim_function f, shim_why why, uint64_t since, int
   return code;
 }
 
-/* One kind of call: a function, a range of sizes, a plan. */
+/* A row of the report: a function, a range of sizes, and a plan. */
 typedef struct row row;
 typedef struct last_row { /* the last call of a function on a communicator, and its row */
   size_t count;
@@ -82,17 +82,18 @@ typedef struct served_call {
 } served_call;
 
 void report_begin(int rank);
-/* Count a communicator that tutti serves (WHY_SERVED), or leaves to the MPI. */
+/* Counts a communicator that tutti serves (WHY_SERVED) or leaves to the MPI. */
 void report_communicator(const char *name, shim_why why);
-/* tutti serves no calls in this process: print this once on stderr, if a report was requested. */
+/* Prints once on stderr, if a report was requested, that tutti serves no calls in this process. */
 void report_nothing(const char *why);
-uint64_t report_now(void); /* ns */
+uint64_t report_now(void); /* in ns */
 void report_served(tutti_comm *comm, last_row *last, const served_call *call, uint64_t since);
-/* Both have been measured at a function and sizes up to 2^size bytes: ns of a call, on the slowest rank. mpi: it serves it. */
+/* Records a comparison for a function and sizes up to 2^size bytes: the time per call in ns, on the slowest rank. mpi: the
+ * MPI serves these calls. */
 void report_turns(shim_function function, int size, double mpi_ns, double tutti_ns, bool mpi);
-/* Count a failure; the first message is kept. */
+/* Counts a failure. Only the first message is kept. */
 void report_failure(const char *sentence);
-/* Write the report on rank 0, if requested. */
+/* Writes the report on rank 0, if requested. */
 void report_end(void);
 
 #endif

@@ -1,9 +1,9 @@
-/* request_lanes.c - tutti communicators for persistent collectives, used again by later requests.
+/* request_lanes.c - tutti communicators for persistent collectives, reused by later requests.
  *
  * Idea       Ranks may start requests in different orders, so each request has a separate communicator. A new one is
- *            expensive: its first collective chooses a plan, which takes milliseconds. Therefore the communicators of freed
- *            requests are kept with the program's communicator.
- * Invariant  All ranks take the same lane: the first that no rank uses, although they free requests in different orders.
+ *            expensive: its first collective chooses a plan, which takes milliseconds. The communicators of freed requests
+ *            are therefore kept with the program's communicator.
+ * Invariant  All ranks take the same lane, the first one that no rank uses, even if they free requests in different orders.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "request_lanes.h"
 
@@ -14,8 +14,8 @@ enum { LANES = 64 };
 
 struct lanes {
   pthread_mutex_t lock;
-  int users;     /* requests, and the communicator */
-  uint64_t used; /* a bit for each lane */
+  int users;     /* number of requests, plus one for the communicator */
+  uint64_t used; /* one bit for each lane */
   tutti_comm *comm[LANES];
 };
 
@@ -27,7 +27,8 @@ static lanes *new_lanes(void) {
   return all;
 }
 
-/* *index: the first lane that every rank has free; -1: all lanes are taken. False: tutti has failed. */
+/* Sets *index to the first lane that is free on every rank, or to -1 if there are no free lanes.
+ * Returns false if tutti has failed. */
 static bool agree(state *s, int *index) {
   uint64_t mine = UINT64_MAX, any = 0;
   if (s->lanes) {

@@ -6,17 +6,17 @@
 #include "state.h"
 
 typedef struct lane {
-  lanes *of; /* NULL: the communicator belongs to no list of lanes */
+  lanes *of; /* NULL if the communicator is not in a list of lanes */
   int index;
   tutti_comm *comm;
 } lane;
 
-/* Collective over a communicator that tutti serves: a lane that no other request uses, on any rank. False, on all ranks: there is
- * none. */
+/* Takes a lane that no other request uses on any rank. Collective over a communicator that tutti serves. Returns false on all
+ * ranks if that fails. */
 bool lane_take(state *s, lane *l);
-/* Local: the next request may have it. */
+/* Makes the lane available to the next request. Local. */
 void lane_give(lane *l);
-/* The communicator is being freed; its lanes stay as long as requests use them. */
+/* Called when the communicator is freed. Its lanes remain as long as requests use them. */
 void lanes_leave(lanes *all);
 
 #endif

@@ -1,13 +1,12 @@
-/* requests.c - MPI's calls that complete requests, including those of persistent collectives.
+/* requests.c - the MPI calls that complete requests, including those of persistent collectives.
  *
- * Idea       The program's handle of such a request never changes; while the request is active, an
- *            inner request stands for it. These calls substitute the inner requests, call MPI, and
- *            record which are complete.
- * Waiting    A thread that waits for certain collectives performs them, unless another thread has begun to (async.h). While one
- *            is in progress, waiting is testing and leaving the core to others: the
- *            collective's thread may need that core, and MPICH spins. (Also, MPI_Waitall of MPICH
- *            4.0 asserts that a generalized request is complete if another request is
- *            MPI_REQUEST_NULL.)
+ * Idea       The program's handle of a persistent collective never changes; while the request is
+ *            active, an inner request represents it. These calls substitute the inner requests,
+ *            call MPI, and record which requests have completed.
+ * Waiting    A thread that waits for certain collectives performs them, unless another thread has already started them
+ *            (async.h). While one is in progress, waiting alternates between testing and yielding the core: the collective's
+ *            thread may need the core, and MPICH spins. (In addition, MPI_Waitall of MPICH 4.0 asserts that a generalized
+ *            request is complete if another request is MPI_REQUEST_NULL.)
  * Cost       One atomic load, as long as no collective is persistent or in progress.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma GCC visibility push(default)
@@ -56,7 +55,7 @@ static int take_out(stand_in *s, int code) {
 
 /* ---- waiting ---- */
 
-/* MPI's own `call`; or `test` repeated until `done`. */
+/* Calls MPI's own function `call`, or repeats `test` until `done`. */
 #define WAIT(call, test, done)                                           \
   int code;                                                              \
   if (!async_under_way()) return call;                                   \
@@ -86,9 +85,9 @@ static int wait_some(int n, MPI_Request *requests, int *done, int *which, MPI_St
        next()->net.Testsome(n, requests, done, which, statuses), *done);
 }
 
-/* ---- MPI's names ---- */
+/* ---- the MPI functions ---- */
 
-/* MPI_name(parameters) is `call`, with `n` requests at `array`. */
+/* Defines MPI_name(parameters) as `call`, with `n` requests at `array`. */
 #define COMPLETES(name, call, parameters, plain, n, array, with) \
   int MPI_##name parameters {                                    \
     stand_in s;                                                  \
@@ -153,9 +152,9 @@ int MPI_Request_free(MPI_Request *request) {
 }
 ALSO_PMPI(Request_free)
 
-/* MPICH tests first and then makes progress. The collectives of the MPI make progress, but those of
- * tutti may not. The second test may therefore see messages that MPI_Win_complete sent before such
- * a collective. */
+/* MPICH tests first and then makes progress. The MPI's collectives make progress, but tutti's may
+ * not. The second test may therefore see messages that MPI_Win_complete sent before such a
+ * collective. */
 int MPI_Win_test(MPI_Win win, int *done) {
   const int code = next()->Win_test(win, done);
   return code == MPI_SUCCESS && !*done ? next()->Win_test(win, done) : code;

@@ -1,10 +1,10 @@
-/* serve.h - MPI's collectives, done by tutti.
+/* serve.h - MPI's collectives, performed by tutti.
  *
- * Idea       Each function checks whether tutti can do the call. If so, it is done, and `code` is
- *            the program's result; if not, `why` says the reason, nothing has happened, and the MPI
- *            does the call.
- * Invariant  The decision depends only on values that MPI requires to be the same on all ranks; or
- *            on arguments of a rank that the MPI refuses before it communicates.
+ * Idea       Each function checks whether tutti can perform the call. If so, it performs the call,
+ *            and `code` is the program's result. If not, `why` is the reason, nothing has happened,
+ *            and the MPI performs the call.
+ * Invariant  The decision depends only on values that MPI requires to be the same on all ranks, or
+ *            on a rank's arguments that the MPI rejects before it communicates.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SHIM_SERVE_H
 #define SHIM_SERVE_H
@@ -13,9 +13,9 @@
 #include "state.h"
 
 typedef struct answer {
-  shim_why why; /* WHY_SERVED: it is done */
+  shim_why why; /* WHY_SERVED if tutti performed the call */
   int code;
-  turn *turn; /* the call's time is taken: turn_end has to follow; else NULL */
+  turn *turn; /* if not NULL, the call is being timed, and turn_end must be called */
 } answer;
 
 /* Counts or displacements, as int or as MPI_Count and MPI_Aint. */
@@ -81,10 +81,10 @@ static inline answer hand_on(shim_why why) {
   return (answer){why, MPI_SUCCESS, NULL};
 }
 
-/* MPICH refuses a buffer that is both input and output unless MPI_IN_PLACE is given; Open MPI does
- * so only at the root of MPI_Reduce. With the standard ABI the MPI may be either: what only one of
- * them refuses is served, because handing on a call that the MPI then begins would leave the other
- * ranks in tutti's. */
+/* MPICH rejects a buffer that is both input and output unless MPI_IN_PLACE is given; Open MPI does
+ * so only at the root of MPI_Reduce. With the standard ABI, the MPI may be either one. Calls that
+ * only one of them rejects are served, because if the MPI started a call that was passed to it, the
+ * other ranks would wait in tutti. */
 static inline bool refused_alias(const void *src, const void *dst, size_t bytes, bool rooted) {
 #ifdef MPICH_VERSION
   (void)rooted;
@@ -93,7 +93,7 @@ static inline bool refused_alias(const void *src, const void *dst, size_t bytes,
   return src == dst && bytes && rooted;
 #endif
 }
-/* For MPI_Allreduce: Open MPI checks it only for more than one element. */
+/* For MPI_Allreduce, Open MPI checks this only for more than one element. */
 static inline bool refused_alias_of_all(const void *src, const void *dst, size_t count) {
 #ifdef MPICH_VERSION
   return src == dst && count;
@@ -102,27 +102,27 @@ static inline bool refused_alias_of_all(const void *src, const void *dst, size_t
 #endif
 }
 
-/* A call to tutti. Bytes are those that it accesses on this rank. */
+/* A call to tutti. Sizes in bytes are those that it accesses on this rank. */
 typedef struct work {
   shim_function function;
   tutti_coll coll;
   const void *src;
   void *dst;
   size_t count;
-  const size_t *counts; /* instead of count; NULL: count */
-  const size_t *recv_counts; /* of an all-to-all with counts */
+  const size_t *counts;      /* used instead of count if not NULL */
+  const size_t *recv_counts; /* for an all-to-all with counts */
   size_t src_bytes, dst_bytes;
   tutti_type type;
   tutti_op op;
   int root;
 } work;
 
-/* Done, or failed after calling the program's error handler. WHY_NO_PLAN: nothing has happened, on
- * any rank. */
+/* Performs the call. If it fails, calls the program's error handler. If the answer is WHY_NO_PLAN,
+ * nothing has happened on any rank. */
 answer serve_run(state *s, const work *w);
-/* This rank cannot do its part, so no rank can. */
+/* Fails the call on all ranks, because this rank cannot do its part. */
 answer serve_fail(state *s, const char *sentence);
-/* The MPI has refused to pack or unpack. */
+/* The same, because the MPI failed to pack or unpack. */
 answer serve_fail_mpi(state *s, int error);
 
 #endif

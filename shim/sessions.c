@@ -1,11 +1,11 @@
-/* sessions.c - MPI's sessions (MPI 4): a program may have them and never call MPI_Init.
+/* sessions.c - MPI's sessions (MPI 4). A program may use them and never call MPI_Init.
  *
- * Idea       tutti's communicators are made of ranks of MPI_COMM_WORLD, which such a program does not have. The MPI serves its
- *            calls. If a report is wanted, it gives the reason at the program's end. The program's MPI is found at the first
- *            session, as at MPI_Init.
+ * Idea       tutti's communicators consist of ranks of MPI_COMM_WORLD, which such a program does not have, so the MPI serves
+ *            its calls. If a report is requested, it states the reason at the program's end. The program's MPI is found at
+ *            the first session, as in MPI_Init.
  * Headers    Headers before MPI 4 lack the functions: a session is a pointer in Open MPI 5, and in the standard ABI.
  * SPDX-License-Identifier: BSD-3-Clause */
-/* Export what mpi.h declares; MPICH's does not set the visibility. */
+/* Export the functions that mpi.h declares; MPICH's does not set the visibility. */
 #pragma GCC visibility push(default)
 #include <mpi.h>
 

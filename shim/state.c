@@ -1,9 +1,9 @@
-/* state.c - communicators by their handles, and the decision to serve one.
+/* state.c - finds communicators by their handles, and decides whether to serve them.
  *
- * Idea       A table that is searched without a lock: a writer makes the version odd during a
- *            change, and a reader retries if the version has changed.
- * Invariant  All ranks of a communicator agree whether it is served: each contributes whether it
- *            could (the minimum over all). MPI_COMM_WORLD: also, whether it wants to.
+ * Idea       A table is searched without a lock: a writer makes the version odd during a change,
+ *            and a reader retries if the version has changed.
+ * Invariant  All ranks of a communicator agree whether it is served: each contributes whether it can (the
+ *            result is the minimum). For MPI_COMM_WORLD, each also contributes whether it wants to.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "state.h"
 
@@ -22,18 +22,18 @@
 
 typedef struct place {
   _Atomic uintptr_t key;
-  _Atomic(state *) state; /* NULL: free, or removed */
+  _Atomic(state *) state; /* NULL if free or removed */
 } place;
 
 typedef struct table {
-  size_t mask, used; /* used: places that have, or had, a state */
+  size_t mask, used; /* used: number of places that have, or had, a state */
   struct table *older;
   place places[];
 } table;
 
 enum { FIRST_PLACES = 256 };
 
-static _Atomic(table *) current; /* NULL: nothing is looked up */
+static _Atomic(table *) current; /* if NULL, no communicator is looked up */
 static atomic_uint version;
 static pthread_mutex_t writing = PTHREAD_MUTEX_INITIALIZER;
 static int on;
@@ -51,7 +51,8 @@ static state *search(const table *t, uintptr_t key) {
   }
 }
 
-/* No handle is 0: MPICH's contain type bits, Open MPI's are addresses, the standard ABI's are neither. */
+/* No handle is 0: MPICH's contain type bits, Open MPI's are addresses, and the standard ABI's are nonzero
+ * constants or addresses. */
 static uintptr_t key_of(MPI_Comm comm) {
   return (uintptr_t)comm;
 }
@@ -107,7 +108,7 @@ static void put(table *t, uintptr_t key, state *s) {
   atomic_store(&t->places[i].state, s);
 }
 
-/* A table with more capacity and the existing states; readers may still use the old one. */
+/* Returns a table with more capacity and the existing states. Readers may still use the old one. */
 static table *renew(table *old) {
   size_t live = 0, places = FIRST_PLACES;
   for (size_t i = 0; old && i <= old->mask; i++) live += atomic_load(&old->places[i].state) != NULL;
@@ -122,7 +123,7 @@ static table *renew(table *old) {
   return t;
 }
 
-/* Set the communicator's state; NULL removes it. Returns the previous state, or `s` itself if out
+/* Sets the communicator's state; NULL removes it. Returns the previous state, or `s` itself if out
  * of memory. */
 static state *replace(MPI_Comm comm, state *s) {
   pthread_mutex_lock(&writing);
@@ -151,7 +152,8 @@ static void release(state *s) {
   free(s);
 }
 
-/* Its ranks as ranks of MPI_COMM_WORLD. False: some are of another one (MPI_Comm_spawn), which may not have this library. */
+/* Finds the communicator's ranks in MPI_COMM_WORLD. Returns false if some belong to another world (MPI_Comm_spawn), which
+ * may not have this library. */
 static bool find_in_world(state *s) {
   MPI_Group mine, all;
   int *places = s->world + s->ranks, error = next()->Comm_group(s->mpi, &mine);
@@ -165,8 +167,8 @@ static bool find_in_world(state *s) {
   return !error;
 }
 
-/* The reason why the communicator cannot be served, the same on all its ranks, without a message; WHY_SERVED: it can.
- * *memory: this rank could allocate its memory. */
+/* Returns the reason why the communicator cannot be served, or WHY_SERVED. The result is the same on all its ranks,
+ * without communication. *memory is false if this rank is out of memory. */
 static shim_why unfit(state *s, bool *memory) {
   const mpi_calls *mpi = &next()->net;
   int inter = 0;
@@ -181,7 +183,7 @@ static shim_why unfit(state *s, bool *memory) {
   return find_in_world(s) ? WHY_SERVED : WHY_FOREIGN;
 }
 
-/* Describe the communicator to the report. */
+/* Describes the communicator in the report. */
 static void tell_report(const state *s) {
   char name[40];
   if (s->mpi == MPI_COMM_WORLD)
@@ -195,8 +197,8 @@ static void tell_report(const state *s) {
   report_communicator(name, s->comm ? WHY_SERVED : s->why);
 }
 
-/* The state of a communicator that is seen for the first time. NULL: this rank has no memory, which ends the job, unless the
- * program handles errors. */
+/* Makes the state of a communicator that is seen for the first time. Returns NULL if this rank is out of memory, which ends
+ * the job unless the program handles errors. */
 static state *meet(MPI_Comm comm) {
   bool memory = true;
   state *s = calloc(1, sizeof *s);
@@ -214,9 +216,9 @@ static state *meet(MPI_Comm comm) {
   return NULL;
 }
 
-static state *whole; /* of MPI_COMM_WORLD */
+static state *whole; /* the state of MPI_COMM_WORLD */
 
-/* The first rank numbers the communicator; a later call of state_serves waits for it. */
+/* Lets the first rank choose the communicator's number. A later call of state_serves waits for it. */
 bool state_number(state *s) {
   if (s->comm || s->numbered) return true;
   if (s->rank == 0) s->number = members_number();
@@ -258,9 +260,9 @@ void state_remove(MPI_Comm comm) {
   if (look_up(comm)) release(replace(comm, NULL));
 }
 
-/* ---- begin and end ---- */
+/* ---- initialization and finalization ---- */
 
-/* Is the running MPI the one that this library is for? If not, handles have another meaning. */
+/* Returns true if the running MPI is the one that this library is for. If not, its handles have a different meaning. */
 static char running[MPI_VERSION_ROOM];
 static int is_ours(void) {
   return mpi_is_ours(&next()->net, running);
@@ -274,7 +276,7 @@ static void say_whose(void) {
   report_nothing(why);
 }
 
-/* Print repeated lines once: a program may make a thousand communicators. */
+/* Prints repeated lines only once: a program may make a thousand communicators. */
 static void to_stderr(void *unused, int level, const char *line) {
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   static char last[200];
@@ -304,13 +306,13 @@ int state_begin(void) {
   return 1;
 }
 
-/* Do all ranks say yes? */
+/* Returns true if all ranks pass true. */
 static bool all_agree(bool yes) {
   int mine = yes, all = 0;
   return next()->Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD) == MPI_SUCCESS && all;
 }
 
-/* The communicator of all ranks is made immediately, because the others are made of it. */
+/* Makes the communicator of all ranks immediately, because all others are made from it. */
 static shim_why serve_whole(bool wanted) {
   if (!all_agree(wanted)) return WHY_OFF;
   tutti_comm *made = NULL;

@@ -1,6 +1,8 @@
-/* uses.c - which ops and types unfinished collectives need. The program may free these before the collectives end.
+/* uses.c - keeps ops and types that unfinished collectives need, because the program may free them
+ * earlier.
  *
- * Idea       A list of the collectives. What the program frees while one of them needs it is freed with the last one.
+ * Idea       A list of the collectives. An op or type that the program frees while a collective needs it is freed
+ *            together with the last such collective.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "uses.h"
 
@@ -18,7 +20,7 @@ typedef struct kept {
 
 static use *users;
 static kept *to_free;
-static pthread_mutex_t keeping = PTHREAD_MUTEX_INITIALIZER; /* guards both */
+static pthread_mutex_t keeping = PTHREAD_MUTEX_INITIALIZER; /* guards both lists */
 
 static bool used(MPI_Op op, MPI_Datatype type) {
   for (const use *u = users; u; u = u->next)
@@ -27,7 +29,7 @@ static bool used(MPI_Op op, MPI_Datatype type) {
   return false;
 }
 
-/* If out of memory, it is never freed. */
+/* Keeps an op or type if it is in use. If out of memory, it is never freed. */
 static bool keep(MPI_Op op, MPI_Datatype type) {
   pthread_mutex_lock(&keeping);
   const bool is_used = used(op, type);
@@ -61,7 +63,7 @@ void use_begin(use *u, const async_call *call, MPI_Request request) {
   pthread_mutex_unlock(&keeping);
 }
 
-/* Free what is no longer used, outside the lock, because the program's delete callbacks may run. */
+/* Frees ops and types that are now unused. This happens outside the lock, because the program's delete callbacks may run. */
 void use_end(use *u) {
   kept *unused = NULL;
   use **at = &users;

@@ -1,8 +1,9 @@
-/* tcp_address.c - the addresses on which this process listens, and the links on which others answer.
+/* tcp_address.c - the addresses on which this process listens, and the links on which others
+ * answer.
  *
  * Idea       IPv4 addresses come first. Link-local and loopback addresses are published if the host has no others. The link on
  *            which another process has answered is tried first.
- * Invariant  Both ports are open only where TUTTI_INTERFACE says (listen.h).
+ * Invariant  Both ports are open only on the interface that TUTTI_INTERFACE selects (listen.h).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 #include <sys/socket.h>
@@ -50,7 +51,7 @@ void tcp_found(tcp_world *w, const kit_place *place) {
     if (l->look[k] == place->link) {
       l->look[k] = l->look[0];
       l->look[0] = place->link;
-      for (int r = 0; r < w->kit.ranks; r++) /* whose places have other numbers now */
+      for (int r = 0; r < w->kit.ranks; r++) /* the order of their addresses has changed */
         if (w->peers[r]) w->peers[r]->tried = 0;
     }
 }

@@ -1,15 +1,17 @@
-/* tcp_call.c - the connections of the network over sockets: one for two processes, made when they first need it.
+/* tcp_call.c - the connections of the network over sockets. Two processes share one connection,
+ * made at first use.
  *
- * Idea       A process calls another one when it first needs it. A hello, the first message, names both, and a
- *            welcome confirms that the connection carries messages. If both call simultaneously, the call of the lower
- *            number stays: the lower one holds the other's call back, and the higher one welcomes and gives its own up. If
- *            the lower one's call fails, it welcomes the call that it has held back.
- * Invariant  A connection gets no welcome, and carries no message, before both ends have proven to each other that they
- *            know the job's secret. A process that is not in a call of tutti's answers no hello, so a hello
+ * Idea       A process calls another when it first needs it. The first message, a hello, names both; a welcome confirms
+ *            that the connection carries messages. If both call simultaneously, the call of the process with the lower
+ *            number is kept: that process holds back the other's call, and the process with the higher number sends a
+ *            welcome and drops its own call. If the lower one's call fails, it welcomes the call that it has held back.
+ * Invariant  A connection receives no welcome, and carries no message, before both ends have proved to each other that
+ *            they know the job's secret. A process that is not inside a tutti call does not answer a hello, so a hello
  *            may wait; only connecting has a limit (TUTTI_SILENCE).
- * Cost       Three messages each way before the first one; two descriptors for each process in use, one of them a watch.
- * Watch      Nothing is ever sent on it, so the kernels probe each other, also while a process is stopped or its
- *            messages wait. The process at its other end never accepts it.
+ * Cost       Three messages in each direction before the first one. Two descriptors for each process in use; one of them
+ *            is a watch.
+ * Watch      The connection never carries data, so the kernels probe each other, even while a process is stopped
+ *            or its messages wait. The process at the other end never accepts the connection.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <netinet/tcp.h>
@@ -22,7 +24,7 @@
 #include "tcp.h"
 
 enum { STRANGERS = 64, GIVEN_UP = 3 };
-static const double ADDRESS_S = 3; /* for one of several addresses */
+static const double ADDRESS_S = 3; /* time limit for one of several addresses, in seconds */
 
 /* ---- the watch of a host ---- */
 
@@ -59,7 +61,7 @@ static void end_line(tcp_line **line) {
   *line = NULL;
 }
 
-/* From now on this line carries the messages to and from its process. */
+/* Makes this line the one that carries all messages to and from its process. */
 static void adopt(tcp_peer *p, tcp_line *line) {
   const kit_place at = tcp_far_end(line);
   if (p->call != line) end_line(&p->call);
@@ -67,7 +69,7 @@ static void adopt(tcp_peer *p, tcp_line *line) {
   p->call = p->held = NULL;
   p->line = line;
   line->state = TCP_OPEN;
-  line->unread = line->world->unread = true; /* the end may hold more bytes */
+  line->unread = line->world->unread = true; /* the connection may have buffered bytes */
   tcp_line_listen(line, true, false);
   tcp_found(line->world, &at);
   watch_peer(line->world, p, &at);
@@ -89,7 +91,7 @@ static void cannot_call(tcp_world *w, tcp_peer *p) {
     tcp_lose(w, p, gone ? TCP_DIED : TCP_APART);
 }
 
-/* Call a process at its next address. */
+/* Calls a process at its next address. */
 static void call_next(tcp_world *w, tcp_peer *p) {
   const tcp_address *its = tcp_address_of(w, p->process);
   kit_place at;
@@ -113,7 +115,8 @@ void tcp_connect(tcp_world *w, tcp_peer *p) {
   if (!p->line && !p->call && !p->fate) call_next(w, p);
 }
 
-/* The other end has closed the connection before its welcome: it is gone, or has too many strangers at its port. */
+/* Handles a connection that the other end closed before its welcome: the process has ended, or too many strangers
+ * are at its port. */
 static void call_again(tcp_world *w, tcp_peer *p) {
   p->error = ECONNRESET;
   if (++p->given_up < GIVEN_UP) p->tried = 0;
@@ -190,11 +193,11 @@ static int find_secret(const void *world, const char *name, unsigned char secret
   return 1;
 }
 
-/* Make room for another unauthenticated caller: end the oldest. */
+/* Makes room for another unauthenticated caller, by dropping the oldest one. */
 static void drop_stranger(tcp_world *w) {
   tcp_line *oldest = NULL;
   for (tcp_line *line = w->lines; line; line = line->next)
-    if (line->state == TCP_HEARS) oldest = line; /* new ones come first */
+    if (line->state == TCP_HEARS) oldest = line; /* new lines are inserted at the front */
   if (oldest) tcp_line_end(oldest);
 }
 
@@ -230,7 +233,7 @@ void tcp_accept(tcp_world *w) {
 static void arrived(tcp_line *line) {
   tcp_world *w = line->world;
   tcp_peer *p = tcp_use(w, line->process);
-  if (!p || p->fate || p->line) { /* lost, or it comes again */
+  if (!p || p->fate || p->line) { /* the process is lost, or this is a second connection */
     tcp_line_end(line);
   } else if (p->call && w->kit.rank < line->process) {
     end_line(&p->held);

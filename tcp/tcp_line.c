@@ -1,13 +1,13 @@
-/* tcp_line.c - one connection: messages as a stream of bytes, in records if TLS encrypts them.
+/* tcp_line.c - one connection: messages as a byte stream, in records if TLS encrypts them.
  *
- * Idea       A queue is a stream of bytes: a head, its message, a head, ... Without TLS one system call sends up to 32
- *            messages from where they lie. With TLS a sender cuts the stream into records of 16 KiB: one that lies within a
- *            message is encrypted out of the program's memory, and short messages are gathered into one. A
- *            receiver reads, or decrypts, right into the memory of the receive that waits.
- * Cost       Without TLS two system calls per message. With TLS what TLS takes per byte, and a copy of the two ends of a
- *            long message, or of a short one.
- * Invariant  A record that TLS has begun is brought again, byte by byte the same, until it has left. Before a connection is
- *            given up, what its other end has sent is read.
+ * Idea       A queue is a stream of bytes: a head, its message, a head, and so on. Without TLS, one system call sends up to
+ *            32 messages directly from the program's memory. With TLS, a sender cuts the stream into records of 16 KiB. A
+ *            record that lies within a message is encrypted directly from the program's memory, and short messages are
+ *            gathered into one record. A receiver reads or decrypts directly into the memory of the waiting receive.
+ * Cost       Without TLS, two system calls per message. With TLS, its cost per byte, and a copy of both ends of a long
+ *            message, or of a short message.
+ * Invariant  A record that TLS has begun is passed to it again, with identical bytes, until it has left. Before a
+ *            connection is given up, everything that its other end has sent is read.
  * Source     RFC 8446, 5.1 (records).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
@@ -19,9 +19,9 @@
 #include "tcp.h"
 
 enum {
-  READS = 64, /* of one line, before others have their turn */
-  LOOKS = 8,  /* for the receive of a message whose head is here */
-  PARTS = 64  /* of messages in one system call */
+  READS = 64, /* reads from one line before other lines are served */
+  LOOKS = 8,  /* attempts to find a receive for a message whose head has arrived */
+  PARTS = 64  /* parts of messages in one system call */
 };
 
 /* ---- a line ---- */
@@ -61,7 +61,7 @@ void tcp_line_listen(tcp_line *line, bool reads, bool writes) {
   const int epoll = line->world->epoll, fd = line->source.fd;
   line->writes = writes;
   if (!reads && !writes)
-    epoll_ctl(epoll, EPOLL_CTL_DEL, fd, &e); /* it would report a hang-up */
+    epoll_ctl(epoll, EPOLL_CTL_DEL, fd, &e); /* otherwise epoll would report a hang-up */
   else if (epoll_ctl(epoll, EPOLL_CTL_MOD, fd, &e) && errno == ENOENT)
     epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &e);
 }
@@ -72,14 +72,14 @@ static size_t size_of(const tcp_out *o) {
   return TCP_HEAD + o->head.bytes;
 }
 
-/* The next contiguous part of a message. */
+/* Returns the next contiguous part of a message. */
 static const char *part_of(const tcp_out *o, size_t sent, size_t *n) {
   const size_t at = sent < TCP_HEAD ? sent : sent - TCP_HEAD;
   *n = (sent < TCP_HEAD ? TCP_HEAD : o->head.bytes) - at;
   return (sent < TCP_HEAD ? (const char *)&o->head : o->bytes) + at;
 }
 
-/* Choose the next record: a part of one message in place, or several parts, gathered. */
+/* Chooses the next record: a part of one message in place, or several parts, gathered. */
 static void next_record(tcp_line *line, const tcp_out *first) {
   size_t n, have = 0, sent = first->sent;
   line->record = part_of(first, sent, &n);
@@ -99,7 +99,7 @@ static void next_record(tcp_line *line, const tcp_out *first) {
   line->record_bytes = have;
 }
 
-/* So many bytes of the queue have left. */
+/* Removes n sent bytes from the queue. */
 static void advance_queue(tcp_peer *p, size_t n) {
   while (n > 0) {
     tcp_out *o = p->first;
@@ -116,19 +116,20 @@ static void advance_queue(tcp_peer *p, size_t n) {
   }
 }
 
-/* What an error of a connection says of the process at its other end. n: what the call returned; errno. */
+/* Determines from an error of a connection what happened to the process at its other end. n: the return
+ * value of the call, with errno. */
 static tcp_fate fate_of(ssize_t n) {
   if (n >= 0) return TCP_DIED;
   if (errno == EBADMSG) return TCP_CHANGED;
   return tcp_is_silence(errno) ? TCP_SILENT : TCP_DIED;
 }
 
-/* The peer whose messages the line carries; NULL: none yet. */
+/* Returns the peer whose messages the line carries, or NULL. */
 static tcp_peer *peer_of(const tcp_line *line) {
   return line->state == TCP_OPEN ? line->world->peers[line->process] : NULL;
 }
 
-/* Send the queue's messages from where they lie. */
+/* Sends messages of the queue directly from the program's memory. */
 static ssize_t send_parts(tcp_line *line, const tcp_out *first) {
   struct iovec parts[PARTS];
   size_t n = 0, sent = first->sent;
@@ -140,7 +141,7 @@ static ssize_t send_parts(tcp_line *line, const tcp_out *first) {
   return tcp_plain_send(line->end, parts, n);
 }
 
-/* Hand the queue, as records or parts, to the end until it is empty, or -1 and errno. */
+/* Passes the queue to the connection, as records or parts, until it is empty. Returns 0, or -1 with errno. */
 static int send_queue(tcp_line *line) {
   tcp_peer *p = peer_of(line);
   while (line->record || (p && p->first)) {
@@ -149,7 +150,7 @@ static int send_queue(tcp_line *line) {
     const ssize_t n = whole ? line->world->tls->send(line->end, line->record, line->record_bytes)
                             : send_parts(line, p->first);
     if (n <= 0) return -1;
-    if (line->greets && (size_t)n < line->record_bytes) { /* without TLS */
+    if (line->greets && (size_t)n < line->record_bytes) { /* only without TLS */
       line->record += n;
       line->record_bytes -= (size_t)n;
       continue;
@@ -186,7 +187,8 @@ void tcp_pump(tcp_line *line) {
 
 /* ---- receiving ---- */
 
-/* The head of a message is here. False, and EAGAIN: its receive has not begun yet, but may soon. */
+/* Starts to receive a message whose head has arrived. Returns false with EAGAIN if its receive has
+ * not been posted yet, but may be soon. */
 static bool begin_message(tcp_line *line) {
   kit_head head;
   memcpy(&head, line->head, sizeof head);
@@ -204,7 +206,7 @@ static bool begin_message(tcp_line *line) {
   return true;
 }
 
-/* The next received bytes: the result of recv. */
+/* Reads some bytes. Returns the result of recv. */
 static ssize_t read_some(tcp_line *line) {
   char waste[4096];
   const tt_tls *tls = line->world->tls;
@@ -229,8 +231,8 @@ static ssize_t read_some(tcp_line *line) {
   return n;
 }
 
-/* After a receive is complete, its caller runs: the next receive that it starts may be for the next bytes, which then
- * need no separate memory. */
+/* Stops after a receive is complete, so that its caller runs. The next receive that it posts may match the following
+ * bytes, which then need no separate memory. */
 void tcp_feed(tcp_line *line) {
   const unsigned before = line->received;
   line->unread = false;

@@ -8,7 +8,7 @@
 
 #include "tcp.h"
 
-/* All versions of OpenSSL understand each other, so the name contains none. */
+/* All versions of OpenSSL interoperate, so the name does not contain a version. */
 static const char PLAIN_NAME[] = "TCP", TLS_NAME[] = "TLS 1.3";
 
 static bool open_world(tcp_world *w, bool encrypts) {
@@ -69,7 +69,7 @@ static int end_join(void *end, int rank, int ranks, const tutti_net_addresses *a
   if (!w->peers) return 1;
   kit_world_join(&w->kit, rank, ranks, addresses);
   if (!kit_net_make(&w->kit, 0, NULL, rank, ranks, net)) return 0;
-  w->kit.addresses.drop = NULL; /* they stay the caller's */
+  w->kit.addresses.drop = NULL; /* the caller keeps ownership of the addresses */
   return 1;
 }
 

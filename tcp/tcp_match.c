@@ -1,10 +1,10 @@
-/* tcp_match.c - messages that arrive, and the receives that they are for.
+/* tcp_match.c - matches incoming messages with receives.
  *
- * Idea       A message belongs to the oldest receive of its network, sender and tag. If it has no receive yet, it is kept until one
- *            begins; also where its network is not made here yet.
- * Receipts   A message of kind SURE asks for one, which goes back once its receive has begun. Messages of one process and
- *            tag are answered in their order.
- * Invariant  Messages of one pair and tag begin in the order sent, because one connection carries them.
+ * Idea       A message belongs to the oldest receive for its network, sender and tag. A message without a receive is kept
+ *            until one is posted, even if its network does not exist on this process yet.
+ * Receipts   A message of kind SURE requests a receipt, which is sent once its receive has begun. Messages with the same
+ *            sender and tag are answered in order.
+ * Invariant  Messages of one pair and tag begin to arrive in the order sent, because one connection carries them.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 #include "tcp.h"
 
-enum { STEP = 64 << 10 /* bytes */ };
+enum { STEP = 64 << 10 /* in bytes */ };
 static const char WRONG[] = "tutti has not made what";
 
 static void fail_world(tcp_world *w, const char *what, int process) {
@@ -26,7 +26,7 @@ static void receipt_came(kit_net *n, int peer, int tag) {
   if (s && s->stage == TCP_SENT) tcp_complete(s, 0);
 }
 
-/* The receive of this message, which a process has sent, has begun. */
+/* Sends the receipt for this message, if it requests one, because its receive has begun. */
 static void answer(kit_net *n, const kit_head *head, int process) {
   tcp_world *w = tcp_world_of(n);
   const kit_head receipt = {
@@ -44,7 +44,7 @@ static bool fits(const kit_slot *s, const kit_head *head) {
   return s->tag == head->tag && (s->peer == TUTTI_NET_ANY || s->peer == (int)head->rank);
 }
 
-/* The receive that waits for this message; NULL: none. */
+/* Returns the receive that waits for this message, or NULL. */
 static kit_slot *find_posted(kit_net *n, const kit_head *head) {
   kit_slot *s = tcp_posted(n)->first;
   while (s && !fits(s, head)) s = s->next;
@@ -57,7 +57,7 @@ static tcp_slot *take_posted(kit_net *n, const kit_head *head) {
   return (tcp_slot *)(void *)s;
 }
 
-/* A receive has its message. False: the message is too long, and the receive has failed. */
+/* Assigns a message to a receive. Returns false if the message is too long; the receive has then failed. */
 static bool begin_receive(tcp_slot *s, const kit_head *head, int process) {
   kit_net *n = s->kit.net;
   s->kit.peer = (int)head->rank;
@@ -82,7 +82,7 @@ static tcp_early *keep(tcp_world *w, const kit_head *head, int process) {
   return e;
 }
 
-/* Give it memory for this many bytes. False: out of memory. */
+/* Resizes a message's memory to this many bytes. Returns false if out of memory. */
 static bool grow_early(tcp_early *e, size_t room) {
   char *bytes = realloc(e->bytes, room + !room);
   if (!bytes) return false;
@@ -96,7 +96,7 @@ static void free_early(tcp_early *e) {
   free(e);
 }
 
-/* A head may announce much, so an early message gets memory as it comes. */
+/* A head may announce a large message, so the memory of an early message grows as it arrives. */
 size_t tcp_room(tcp_line *line) {
   tcp_early *e = line->early;
   if (!e) return line->left;
@@ -121,7 +121,7 @@ static void find_place(tcp_line *line, kit_net *n, const kit_head *head) {
     line->into = s;
     line->to = s->to;
   }
-  if (s || (!n && head->number < w->kit.next)) return; /* of a network that was closed */
+  if (s || (!n && head->number < w->kit.next)) return; /* its network was closed */
   line->early = keep(w, head, line->process);
   if (!line->early) fail_world(w, "out of memory for what", line->process);
 }
@@ -140,7 +140,7 @@ void tcp_begins(tcp_line *line, const kit_head *head) {
     receipt_came(n, (int)head->rank, head->tag);
 }
 
-/* ---- messages that came before their receives ---- */
+/* ---- messages that arrived before their receives ---- */
 
 static void unlink_early(tcp_world *w, tcp_early *e) {
   tcp_early **link = &w->early;
@@ -149,7 +149,7 @@ static void unlink_early(tcp_world *w, tcp_early *e) {
   if (w->early_end == &e->next) w->early_end = link;
 }
 
-/* Its memory is freed once it is whole. */
+/* Drops a message. Its memory is freed once it has fully arrived. */
 static void discard(tcp_world *w, tcp_early *e) {
   e->slot = NULL;
   e->unwanted = true;
@@ -216,7 +216,7 @@ bool tcp_send_self(tcp_world *w, kit_net *n, const kit_head *head, const void *b
   return true;
 }
 
-/* ---- the end of a receive, a network or a process ---- */
+/* ---- ending a receive, a network or a process ---- */
 
 void tcp_forget_slot(tcp_slot *s) {
   tcp_world *w = tcp_world_of(s->kit.net);

@@ -1,7 +1,7 @@
-/* tcp_net.c - some processes of a job as a network (tutti_net.h) over sockets.
+/* tcp_net.c - a network (tutti_net.h) of some processes of a job over sockets.
  *
- * Idea       A message names its network, its sender's rank and a tag. Numbers and requests of networks are the kit's
- *            (net/kit/kit_net.c).
+ * Idea       A message carries its network's number, its sender's rank and a tag. The kit manages numbers and
+ *            requests of networks (net/kit/kit_net.c).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ void tcp_left(tcp_slot *s) {
     tcp_complete(s, 0);
 }
 
-/* A new request, and its peer, which is NULL for this process or any; NULL: out of memory. */
+/* Returns a new request, or NULL if out of memory. *to receives the peer, or NULL if that is this process or any process. */
 static tcp_slot *begin(kit_net *n, int number, int peer, int tag, tcp_peer **to) {
   tcp_world *w = tcp_world_of(n);
   const int process = peer < 0 ? n->world->rank : kit_process(n, peer);
@@ -86,20 +86,20 @@ static int net_recv(void *self, int number, int peer, int tag, void *bytes, size
   if (s) {
     s->to = bytes;
     s->kit.bytes = size;
-    if (tcp_take_early(s)) { /* also one that a lost process sent before */
+    if (tcp_take_early(s)) { /* this includes a message that a lost process sent earlier */
     } else if (p && p->fate) {
       tcp_complete(s, TUTTI_NET_LOST);
     } else {
       s->stage = TCP_POSTED;
       kit_append(tcp_posted(n), &s->kit);
-      if (p) tcp_connect(tcp_world_of(n), p); /* the connection reports when the peer is gone */
+      if (p) tcp_connect(tcp_world_of(n), p); /* the connection reports if the peer is lost */
     }
   }
   pthread_mutex_unlock(&n->world->lock);
   return !s;
 }
 
-/* End the request; the rest of a message that it has begun to receive is dropped. */
+/* Ends the request. The remainder of a message that it has begun to receive is dropped. */
 static void forget(tcp_slot *s) {
   kit_net *n = s->kit.net;
   if (s->stage == TCP_POSTED) kit_unlink(tcp_posted(n), &s->kit);
@@ -183,12 +183,12 @@ static int net_leaving(void *self) {
   return n->out + tcp_world_of(n)->waiting;
 }
 
-/* ---- making a network, and its end ---- */
+/* ---- making and closing a network ---- */
 
 static void net_close(void *self, int clean) {
   kit_net *n = self;
   tcp_world *w = tcp_world_of(n);
-  (void)clean; /* no other network has its number */
+  (void)clean; /* the number is not reused by another network */
   pthread_mutex_lock(&w->kit.lock);
   tcp_keep_copies(w, n);
   for (int i = 0; i < n->slots; i++) {

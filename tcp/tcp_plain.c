@@ -1,12 +1,12 @@
-/* tcp_plain.c - ends of plain TCP connections, with the functions that TLS has (tls_table.h).
+/* tcp_plain.c - plain TCP connections, with the same functions as TLS (tls_table.h).
  *
- * Idea       Both ends prove that they know the job's secret before any message passes: the caller sends a nonce, the
+ * Idea       Both ends prove that they know the job's secret before any message is sent. The caller sends a nonce, the
  *            other end its own nonce and a proof, and the caller its proof. A proof is an HMAC of both nonces and of the
- *            side. The listening side proves first, so a stranger gets no answer from a caller.
- * Cost       One round trip more than a connection without proofs. Afterwards one system call per read: a short read also
- *            takes what follows, up to 9 KiB, and a long one the head of the next message.
- * Invariant  The serving end hands out no byte before the caller has proven itself. Messages are neither encrypted nor
- *            authenticated after that.
+ *            side. The listening side proves first, so a stranger learns nothing from a caller.
+ * Cost       One additional round trip, compared with a connection without proofs. After that, one system call per read:
+ *            a short read also fetches the data that follows, up to 9 KiB, and a long one the head of the next message.
+ * Invariant  The serving end returns no bytes before the caller has proved that it knows the secret. Later messages
+ *            are neither encrypted nor authenticated.
  * Source     ISO/IEC 9798-4, mutual authentication in three passes.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
@@ -20,12 +20,13 @@
 
 enum {
   NONCE = 24,
-  AHEAD = 9 << 10, /* bytes */
-  HEADS = 64       /* the head of a message, a heading that precedes a long message, and the head of that */
+  AHEAD = 9 << 10, /* in bytes */
+  HEADS = 64       /* fits the head of a message, a heading that precedes a long message, and the
+                      head of that message */
 };
 static const char MAGIC[8] = "tutti t1";
 
-typedef struct opening { /* what each side sends first */
+typedef struct opening { /* the first message of each side */
   char magic[sizeof MAGIC];
   unsigned char nonce[NONCE];
 } opening;
@@ -40,16 +41,16 @@ typedef enum stage { OPENS, AWAITS, PROVES, PROVEN } stage;
 typedef struct plain {
   int fd;
   stage stage;
-  bool full; /* the socket has not taken all of the last send */
+  bool full; /* the socket did not accept all of the last send */
   unsigned char secret[TT_TLS_SECRET];
-  opening mine; /* of the calling end: its sent bytes; of the serving end: its received bytes */
-  unsigned char expected[TT_DIGEST]; /* of the serving end: the caller's proof */
-  size_t moved;                      /* bytes that this stage has sent or received */
+  opening mine; /* the caller's opening: sent by the calling end, received by the serving end */
+  unsigned char expected[TT_DIGEST]; /* for the serving end: the caller's proof */
+  size_t moved;                      /* bytes sent or received in this stage */
   union {
     reply reply;
     unsigned char proof[TT_DIGEST];
   } bytes;
-  size_t at, have; /* bytes that have been read ahead */
+  size_t at, have; /* the range of `ahead` that was read ahead and not consumed yet */
   char ahead[AHEAD];
 } plain;
 
@@ -98,7 +99,8 @@ static void prove(const plain *e, char side, const opening *caller, const openin
   tt_hmac(e->secret, sizeof e->secret, pieces, 3, proof);
 }
 
-/* Sends or receives all n bytes, in several calls if need be. 1: done; 0: the socket is not ready; -1: the other end has closed. */
+/* Sends or receives all n bytes, in several calls if necessary. Returns 1 when done, 0 if the socket is not ready, and -1 if
+ * the other end has closed the connection. */
 static int move_all(plain *e, bool sends, void *bytes, size_t n) {
   while (e->moved < n) {
     char *at = (char *)bytes + e->moved;
@@ -113,12 +115,12 @@ static int move_all(plain *e, bool sends, void *bytes, size_t n) {
   return 1;
 }
 
-/* Are the first n bytes of the other end those of an opening? */
+/* Returns true if the first n bytes from the other end are those of an opening. */
 static bool begins_right(const opening *o, size_t n) {
   return memcmp(o->magic, MAGIC, tt_min(n, sizeof MAGIC)) == 0;
 }
 
-/* The calling end has received so much of the reply: a tt_tls_step. */
+/* Checks the part of the reply that the calling end has received. Returns a tt_tls_step. */
 static int check_reply(plain *e, bool whole) {
   const reply its = e->bytes.reply;
   unsigned char expected[TT_DIGEST];
@@ -145,7 +147,8 @@ static int greet_plain(void *self) {
   return moved < 0 ? TT_TLS_CLOSED : TT_TLS_WRITE;
 }
 
-/* The serving end: 1: the caller has proven itself; 0: it has closed the connection; -1 and errno, EBADMSG: it cannot. */
+/* Progresses the serving end's handshake. Returns 1 if the caller has proved that it knows the secret, 0 if it has closed
+ * the connection, and otherwise -1 with errno: EAGAIN if the socket is not ready, EBADMSG if the opening or proof is wrong. */
 static int hear_caller(plain *e) {
   int moved = 1;
   if (e->stage == OPENS) {
@@ -207,7 +210,7 @@ static ssize_t send_plain(void *self, const void *bytes, size_t n) {
   return tcp_plain_send(self, &all, 1);
 }
 
-/* Nothing is kept here, but the caller has to know that the socket is full. */
+/* Nothing is buffered here, but the caller needs to know whether the socket is full. */
 static int flush_plain(void *self) {
   const plain *e = self;
   return e->full ? (errno = EAGAIN, -1) : 0;

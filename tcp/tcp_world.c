@@ -1,11 +1,12 @@
-/* tcp_world.c - the processes of a job in the network over sockets: progress, losses, and the end.
+/* tcp_world.c - the processes of a job in the network over sockets: progress, losses, and shutdown.
  *
- * Idea       All networks of a process share its connections, and one epoll reports on all of them. Nothing moves but in a
- *            call of the network; no thread is needed.
- * Cost       A system call per poll; 8 bytes per process of the job; about 60 KB per process in use, most of it OpenSSL's.
- * Invariant  A broken connection means one lost process, reported to every network; nothing more is sent to it.
- * The end    Messages on their way out get a second to leave, and the other hosts' kernels one to take them, because a
- *            socket that is closed with unread bytes drops what it has not sent.
+ * Idea       All networks of a process share its connections, and one epoll descriptor reports events on all of them.
+ *            Progress happens only inside calls of the network, without a thread.
+ * Cost       One system call per poll; 8 bytes per process of the job; about 60 KB per process in use, mostly for OpenSSL.
+ * Invariant  A broken connection means one lost process. It is reported to every network, and nothing more is
+ *            sent to that process.
+ * The end    Outgoing messages get one second to leave this process and to be acknowledged by the other hosts' kernels,
+ *            because a socket that is closed with unread bytes drops its unsent data.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <linux/sockios.h>
 #include <poll.h>
@@ -47,7 +48,7 @@ static void end_connections(tcp_peer *p) {
   p->watch.fd = -1;
 }
 
-/* What has not left never will. */
+/* Drops messages that have not left, after the process was lost. */
 static void drop_queue(tcp_peer *p) {
   while (p->first) {
     tcp_out *o = p->first;
@@ -69,7 +70,7 @@ void tcp_lose(tcp_world *w, tcp_peer *p, tcp_fate fate) {
   kit_lose(&w->kit, p->process);
 }
 
-/* ---- messages out ---- */
+/* ---- outgoing messages ---- */
 
 void tcp_queue(tcp_world *w, tcp_peer *p, tcp_out *out) {
   out->next = NULL;
@@ -100,7 +101,7 @@ bool tcp_queue_copy(tcp_world *w, tcp_peer *p, const kit_head *head, const void 
   return true;
 }
 
-/* Replace the message in the queue by a copy. False: out of memory. */
+/* Replaces the message in the queue by a copy. Returns false if out of memory. */
 static bool own_message(tcp_peer *p, tcp_out **link) {
   const tcp_out *old = *link;
   tcp_out *copy = malloc(sizeof *copy + old->head.bytes);
@@ -127,7 +128,7 @@ void tcp_keep_copies(tcp_world *w, const kit_net *n) {
 
 /* ---- progress ---- */
 
-/* Free the lines that have ended; events of this round may have named them. */
+/* Frees the lines that have ended. It runs last, because events of this round may refer to them. */
 static void sweep(tcp_world *w) {
   w->over = false;
   for (tcp_line **link = &w->lines; *link;) {
@@ -149,7 +150,7 @@ static void hear_line(tcp_line *line, unsigned events) {
   if (line->state == TCP_OPEN && events & EPOLLOUT) tcp_pump(line);
 }
 
-/* What epoll does not report. */
+/* Reads data that epoll does not report. */
 static void feed_unread(tcp_world *w) {
   w->unread = false;
   for (tcp_line *line = w->lines; line; line = line->next)
@@ -176,7 +177,7 @@ void tcp_progress(tcp_world *w) {
   if (w->over) sweep(w);
 }
 
-/* ---- the end ---- */
+/* ---- shutdown ---- */
 
 static bool all_left(const tcp_world *w) {
   if (w->waiting) return false;
@@ -185,7 +186,7 @@ static bool all_left(const tcp_world *w) {
   return true;
 }
 
-/* Have the other hosts taken all that was sent? */
+/* Returns true if the other hosts have acknowledged all sent data. */
 static bool all_taken(const tcp_world *w) {
   int waits = 0;
   for (const tcp_line *line = w->lines; line && !waits; line = line->next)

@@ -1,7 +1,8 @@
-/* late_ssl.h - the functions of OpenSSL that openssl.c calls, which are looked up when TLS is first used.
+/* late_ssl.h - the OpenSSL functions that openssl.c calls. They are looked up when TLS is first
+ * used.
  *
- * Idea       libtutti_tls.so loads the system's OpenSSL 3 at run time, so it can be installed where OpenSSL is missing.
- *            In a file that includes this header, the names of these functions stand for entries of a table.
+ * Idea       libtutti_tls.so loads the system's OpenSSL 3 at run time, so it can be installed on systems without
+ *            OpenSSL. In a file that includes this header, the names of these functions refer to entries of a table.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TLS_LATE_SSL_H
 #define TLS_LATE_SSL_H
@@ -32,7 +33,7 @@ static struct {
 #undef X
 } late;
 
-/* Fills the table. Returns 0 and a sentence in `why` if this system lacks OpenSSL 3 or one of the functions. */
+/* Fills in the table. Returns 0, with a sentence in `why`, if this system lacks OpenSSL 3 or one of the functions. */
 static int find_ssl(char *why, size_t size) {
   void *ssl = dlopen("libssl.so.3", RTLD_NOW | RTLD_LOCAL);
   if (!ssl) {

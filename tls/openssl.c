@@ -1,11 +1,13 @@
-/* openssl.c - ends of TLS 1.3 connections by OpenSSL, for libtutti (tls_table.h).
+/* openssl.c - TLS 1.3 connections with OpenSSL, for libtutti (tls_table.h). Each side of a
+ * connection is an `end`.
  *
- * Idea       Both ends know a secret, so the handshake needs no certificates: it takes the secret as an external
- *            pre-shared key, and adds an elliptic-curve exchange (psk_dhe_ke).
- * Cost       The handshake takes one round trip and two multiplications on a curve at each end, about 0.2 ms. Afterwards
- *            each byte is encrypted by AES-GCM and copied. A bulk end has buffers of 128 KiB, and makes an eighth as
- *            many system calls: OpenSSL itself makes two to read a record, and one to write it.
- * Invariant  Only TLS 1.3, only with a secret that both know, no tickets, no resumption. No call waits, or raises SIGPIPE.
+ * Idea       Both ends know a secret, so the handshake needs no certificates: it uses the secret as an external
+ *            pre-shared key, together with an elliptic-curve exchange (psk_dhe_ke).
+ * Cost       The handshake takes one round trip and two curve multiplications at each end, about 0.2 ms. Afterwards each
+ *            byte is encrypted with AES-GCM and copied. A bulk end has buffers of 128 KiB, and makes one eighth of the
+ *            system calls: OpenSSL itself makes two to read a record, and one to write it.
+ * Invariant  Connections use only TLS 1.3, and only a secret that both ends know; tickets and resumption are disabled. No
+ *            call waits or raises SIGPIPE.
  * Source     RFC 8446; SSL_CTX_set_psk_use_session_callback(3), SSL_CTX_set_psk_find_session_callback(3).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
@@ -24,23 +26,23 @@ typedef struct end {
   int fd, broken;
   int ended;      /* the other end has closed the connection */
   size_t leaving; /* bytes of a send that returned EAGAIN */
-  /* A bulk end: bytes received from the socket, and bytes to be sent; NULL: another kind of end. */
+  /* For a bulk end: bytes received from the socket, and bytes to be sent. NULL for other ends. */
   char *in, *out;
   size_t in_at, in_have, out_at, out_have;
-  /* The calling end: the secret, and its name. The serving end: the function that knows the secrets. */
+  /* For the calling end: the secret and its name. For the serving end: the function that looks up secrets. */
   char name[TT_TLS_NAME];
   unsigned char secret[TT_TLS_SECRET];
   tt_tls_find_fn *find;
   const void *ctx;
 } end;
 
-static SSL_CTX *context; /* of all ends; NULL: OpenSSL cannot be set up */
-static char about[300];  /* OpenSSL's version, or the reason for the missing context */
+static SSL_CTX *context; /* shared by all ends; NULL if OpenSSL cannot be set up */
+static char about[300];  /* OpenSSL's version, or the reason why the context is missing */
 static BIO_METHOD *socket_method;
 
-/* ---- bytes: sockets without SIGPIPE ---- */
+/* ---- transport: sockets without SIGPIPE ---- */
 
-/* 0, or -1 and errno: EAGAIN: some bytes still wait. */
+/* Sends the buffered bytes. Returns 0, or -1 with errno; EAGAIN means that some bytes are still buffered. */
 static int flush_out(void *self) {
   end *e = self;
   while (e->out_at < e->out_have) {
@@ -61,7 +63,7 @@ static int socket_moved(BIO *b, ssize_t n) {
   return -1;
 }
 
-/* As send(2) on the socket of a bulk end: takes as many bytes as have room until they leave. */
+/* Like send(2), for a bulk end: buffers as many bytes as fit. */
 static ssize_t gather_out(end *e, const char *bytes, size_t n) {
   if (e->out_have == BULK && flush_out(e)) return -1;
   const size_t room = BULK - e->out_have, part = n < room ? n : room;
@@ -70,7 +72,7 @@ static ssize_t gather_out(end *e, const char *bytes, size_t n) {
   return (ssize_t)part;
 }
 
-/* As recv(2) on the socket of a bulk end. */
+/* Like recv(2), for a bulk end. */
 static ssize_t take_in(end *e, char *bytes, size_t n) {
   if (e->in_at == e->in_have) {
     const ssize_t come = recv(e->fd, e->in, BULK, MSG_DONTWAIT);
@@ -115,7 +117,7 @@ static long control_socket(BIO *b, int command, long number, void *at) {
 
 /* ---- secrets ---- */
 
-/* A session that contains the secret, as if it had been resumed; NULL: out of memory. */
+/* Returns a session that contains the secret, as if it were being resumed, or NULL if out of memory. */
 static SSL_SESSION *session_of(SSL *ssl, const unsigned char secret[TT_TLS_SECRET]) {
   static const unsigned char first_suite[] = {0x13, 0x01};
   SSL_SESSION *s = SSL_SESSION_new();
@@ -130,14 +132,15 @@ static SSL_SESSION *session_of(SSL *ssl, const unsigned char secret[TT_TLS_SECRE
 static int use_secret(SSL *ssl, const EVP_MD *md, const unsigned char **name, size_t *n,
                       SSL_SESSION **session) {
   const end *e = SSL_get_app_data(ssl);
-  (void)md; /* all suites have the same */
+  (void)md; /* all suites use the same digest */
   *session = session_of(ssl, e->secret);
   *name = (const unsigned char *)e->name;
   *n = strlen(e->name);
   return *session != NULL;
 }
 
-/* Without the secret the handshake continues with certificates. This end has no certificate, so the handshake fails. */
+/* Looks up the secret of this name. Without a secret, the handshake would continue with certificates; this end has
+ * none, so the handshake fails. */
 static int find_secret(SSL *ssl, const unsigned char *name, size_t n, SSL_SESSION **session) {
   const end *e = SSL_get_app_data(ssl);
   char text[TT_TLS_NAME];
@@ -152,7 +155,7 @@ static int find_secret(SSL *ssl, const unsigned char *name, size_t n, SSL_SESSIO
   return *session != NULL;
 }
 
-/* ---- an end ---- */
+/* ---- ends of connections ---- */
 
 static void drop_end(void *self) {
   end *e = self;
@@ -207,16 +210,17 @@ static int shake_hands(void *self) {
   if (error == SSL_ERROR_WANT_WRITE) return TT_TLS_WRITE;
   if (error != SSL_ERROR_SSL || e->ended) return TT_TLS_CLOSED;
   switch (ERR_GET_REASON(ERR_peek_error())) {
-    case SSL_R_TLSV1_ALERT_DECRYPT_ERROR:     /* it has another secret of this name */
-    case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE: /* it has none, and no certificate either */
+    case SSL_R_TLSV1_ALERT_DECRYPT_ERROR:     /* it has a different secret with this name */
+    case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE: /* it has no secret with this name, and no certificate
+                                                 either */
     case SSL_R_SSLV3_ALERT_ILLEGAL_PARAMETER:
     case SSL_R_TLSV1_ALERT_UNKNOWN_PSK_IDENTITY: return TT_TLS_KEY;
     default: return TT_TLS_FOREIGN;
   }
 }
 
-/* What a call that moved nothing returns. A socket that takes nothing more may still hold what the other end sent before,
- * so that an error of the socket ends only its own direction; one of the protocol ends both. */
+/* Returns the result of a call that transferred nothing. A socket that can no longer be written may still have unread
+ * data from the other end, so a socket error ends only its own direction. A protocol error ends both directions. */
 static ssize_t nothing(end *e, int returned) {
   const int error = errno, why = SSL_get_error(e->ssl, returned);
   if (why == SSL_ERROR_ZERO_RETURN || e->ended) return 0;
@@ -231,7 +235,7 @@ static ssize_t send_bytes(void *self, const void *bytes, size_t n) {
   size_t sent = 0;
   if (e->broken) return errno = e->broken, -1;
   ERR_clear_error();
-  /* while a record is leaving, only its length counts */
+  /* while a record is being sent, only its length matters */
   const size_t want = e->leaving ? e->leaving : n < RECORD ? n : RECORD;
   const int done = SSL_write_ex(e->ssl, bytes, want, &sent);
   e->leaving = done == 1 ? 0 : want;

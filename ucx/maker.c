@@ -1,4 +1,4 @@
-/* maker.c - the entry points that libtutti looks up in this library, as tutti_net.h defines them.
+/* maker.c - the entry points that libtutti looks up in this library, as defined in tutti_net.h.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 
@@ -22,7 +22,7 @@ static int end_join(void *end, int rank, int ranks, const tutti_net_addresses *a
       !kit_net_make(&w->kit, 0, NULL, rank, ranks, net))
     return 0;
   ucx_watch_close(&w->watch);   /* its thread reads the addresses */
-  w->kit.addresses.drop = NULL; /* they stay the caller's */
+  w->kit.addresses.drop = NULL; /* the caller keeps ownership of the addresses */
   return 1;
 }
 

@@ -1,17 +1,18 @@
-/* ucx_addresses.c - the addresses of this host at which others watch it, and the place to watch of another one.
+/* ucx_addresses.c - the addresses of this host at which others watch it, and the addresses at which
+ * to watch other hosts.
  *
- * Idea       A host first tells the addresses of devices that UCX uses. It tells link-local addresses (src/meet/reach.c)
- *            only if it has no others; a watcher tries them on the link of its first link-local address.
- *            TUTTI_INTERFACE, a device or an address, leaves out all others.
- * Invariant  With TUTTI_INTERFACE the port is open only on that interface. A host without it opens no port, and is not
- *            watched.
+ * Idea       A host publishes the addresses of devices that UCX uses first. It publishes link-local addresses
+ *            (src/meet/reach.c) only if it has no others; a watcher tries them on the link of its own first link-local
+ *            address. TUTTI_INTERFACE, a device or an address, excludes all others.
+ * Invariant  With TUTTI_INTERFACE, the port is open only on that interface. A host that does not have it opens no
+ *            port, and is not watched.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
 
 #include "ucx.h"
 
-/* Is the device in UCX_NET_DEVICES? */
+/* Returns 1 if the device is in UCX_NET_DEVICES. */
 static int named(const char *device) {
   const char *list = getenv("UCX_NET_DEVICES");
   const size_t n = strlen(device);
@@ -22,7 +23,7 @@ static int named(const char *device) {
   return 0;
 }
 
-/* The rail whose device this is; -1: none. */
+/* Returns the rail that uses this device, or -1. */
 static int rail_of(const char *device) {
   int n = 0;
   const char *at;
@@ -31,7 +32,7 @@ static int rail_of(const char *device) {
   return -1;
 }
 
-/* Named devices first, and of these IPv4 first; then link-local addresses. */
+/* Named devices come first, and among them IPv4; link-local addresses come last. */
 static int order_of(const struct ifaddrs *i, tt_reach_kind reach, const void *ctx) {
   const char *only = tt_env("TUTTI_INTERFACE");
   const int other = !named(i->ifa_name);

@@ -4,8 +4,8 @@
  *            host has stopped answering. The first process of a host creates the board in shared memory and publishes its
  *            path (in /proc) in its beacon. One process holds a lock on the board and watches the other hosts for all of
  *            them (ucx_watch.c).
- * Invariant  The kernel releases the lock when its process ends, however it ends, and another process takes it.
- *            A process that cannot open the shared board creates a private one and watches for itself.
+ * Invariant  The kernel releases the lock when its process ends for any reason, and another process takes it. A
+ *            process that cannot open the shared board creates a private one and watches for itself.
  * Cost       One byte per process of the job on each host, and one descriptor per process.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <fcntl.h>
@@ -35,7 +35,7 @@ void ucx_board_make(ucx_watch *h) {
   b->board = h->fd = -1;
 }
 
-/* The memory that this beacon names; -1: it cannot be opened, or is another one. */
+/* Opens the memory named in this beacon. Returns -1 if it cannot be opened, or is different memory. */
 static int find(const ucx_beacon *b, int ranks) {
   char path[64];
   uint64_t id = 0;
@@ -43,7 +43,8 @@ static int find(const ucx_beacon *b, int ranks) {
   const int fd = b->board < 0 ? -1 : open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   const int seals = fd < 0 ? -1 : fcntl(fd, F_GET_SEALS);
   if (seals >= 0 && seals & F_SEAL_SHRINK && pread(fd, &id, sizeof id, 0) == sizeof id &&
-      id == b->id && !ftruncate(fd, (off_t)bytes_of(ranks))) /* all do that, to the same size */
+      id == b->id && !ftruncate(fd, (off_t)bytes_of(ranks))) /* all processes do this, with the same
+                                                                size */
     return fd;
   if (fd >= 0) close(fd);
   return -1;

@@ -1,10 +1,10 @@
-/* ucx_net.c - some processes of a UCX world as a network: messages by tag.
+/* ucx_net.c - a network of some processes of a UCX world: tagged messages.
  *
  * Idea       A UCX tag consists of the network's number, a kind, tutti's tag, and the sender's
  *            rank. Each rail has a UCX worker. The kit (net/kit/kit_net.c) numbers networks and keeps
  *            their requests.
- * Receipts   UCX offers no synchronous sends if endpoints report errors. The kind field of the tag
- *            therefore marks messages that ask for a receipt; the receiver answers with an empty message.
+ * Receipts   UCX does not offer synchronous sends if endpoints report errors. Messages that request a receipt
+ *            are therefore marked in the tag's kind field; the receiver answers with an empty message.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,17 +18,18 @@ enum { RANK_BITS = 24, TAG_AT = 24, KIND_AT = 30, NUMBER_AT = 32 };
 
 typedef struct ucx_slot {
   kit_slot kit;
-  bool busy; /* UCX holds it */
+  bool busy; /* UCX owns it */
   bool receives;
   void *request;
 } ucx_slot;
 
 typedef struct ucx_net {
   kit_net kit;
-  int busy, losses; /* busy: requests that UCX holds; losses: the world's, as last seen */
+  int busy, losses; /* busy: number of requests that UCX owns; losses: number of losses processed,
+                       compared with the world's */
   bool closed;
-  ucx_slot receipt[TUTTI_NET_RAILS]; /* receives of the next receipts */
-  double cancels;                    /* start of the first wait for a partial message; 0: none */
+  ucx_slot receipt[TUTTI_NET_RAILS]; /* receives for the next receipts */
+  double cancels;                    /* start of the first wait for a partial message; 0 if none */
 } ucx_net;
 
 static ucx_world *world_of(const ucx_net *n) {
@@ -48,7 +49,7 @@ static ucp_tag_t tag_of(const ucx_net *n, kit_kind kind, int tag, int rank) {
          (ucp_tag_t)(tag % TUTTI_NET_TAGS) << TAG_AT | (ucp_tag_t)rank;
 }
 
-/* The header in a tag. False: no rank of the network may send it. */
+/* Decodes the header in a tag. Returns false if no rank of the network may send it. */
 static bool read_head(const ucx_net *n, const ucp_tag_recv_info_t *info, kit_head *head) {
   const ucp_tag_t tag = info->sender_tag;
   *head = (kit_head){.number = (uint32_t)(tag >> NUMBER_AT),
@@ -61,9 +62,9 @@ static bool read_head(const ucx_net *n, const ucp_tag_recv_info_t *info, kit_hea
 
 /* ---- completed requests ---- */
 
-/* UCX may report the messages of a broken connection before the connection itself; it reports some
- * as cancelled, though this side did not cancel them. A request that this side cancels is not
- * reported, or its peer is lost already. */
+/* Determines a request's result. UCX may report the messages of a broken connection before the
+ * connection itself, some of them as canceled, although this side did not cancel them. A request
+ * that this side cancels is either not reported, or its peer has already been lost. */
 static int verdict(const ucx_slot *s, ucs_status_t status) {
   if (status == UCS_OK) return 0;
   if (s->kit.peer < 0) return 1;
@@ -90,7 +91,7 @@ static void forget(void *request, ucs_status_t status, void *data) {
 
 /* ---- sending ---- */
 
-/* UCX does not hold the message any more. */
+/* Called when UCX no longer owns the message. */
 static void left(ucx_slot *s, ucs_status_t status) {
   s->busy = false;
   note(net_of(s), status);
@@ -106,9 +107,9 @@ static void sent(void *request, ucs_status_t status, void *slot) {
   left(slot, status);
 }
 
-/* Send eagerly: over TCP UCX would else first ask whether a piece may come, which takes longer than
- * the piece. `done` is called with `data` unless the send is complete already, or failed: see the
- * status. */
+/* Sends eagerly. Otherwise UCX over TCP would first request permission to send a piece, which takes
+ * longer than the piece. Calls `done` with `data` later, unless the returned status shows that the
+ * send has completed or failed. */
 static ucs_status_t post(ucx_net *n, kit_kind kind, int tag, int peer, const void *bytes,
                          size_t size, ucp_send_nbx_callback_t done, void *data) {
   const ucp_ep_h end = ucx_world_end(world_of(n), kit_process(&n->kit, peer), rail_of(tag));
@@ -127,7 +128,7 @@ static ucs_status_t post(ucx_net *n, kit_kind kind, int tag, int peer, const voi
   return request ? UCS_PTR_STATUS(request) : UCS_OK;
 }
 
-/* A new request; NULL: out of memory. */
+/* Returns a new request, or NULL if out of memory. */
 static ucx_slot *begin(ucx_net *n, int number, int peer, int tag, bool receives) {
   ucx_slot *s = kit_begin(&n->kit, number, peer, tag);
   if (s) s->receives = receives;
@@ -174,7 +175,7 @@ static void listen_for_receipts(ucx_slot *s) {
   if (UCS_PTR_IS_ERR(request)) {
     n->busy--;
     s->busy = false;
-  } else if (s->busy && s->kit.number == mine) { /* else it has come already */
+  } else if (s->busy && s->kit.number == mine) { /* otherwise it has already arrived */
     s->request = request;
   }
 }
@@ -216,7 +217,7 @@ static void received(void *request, ucs_status_t status, const ucp_tag_recv_info
   if (s->kit.taken) kit_complete(&s->kit, verdict(s, status));
 }
 
-/* Post a receive; the slot is busy until it completes. */
+/* Posts a receive. The slot is busy until it completes. */
 static ucs_status_t receive(ucx_slot *s, ucp_tag_t tag, ucp_tag_t mask, void *bytes, size_t size) {
   ucx_net *n = net_of(s);
   const ucp_request_param_t how = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
@@ -232,11 +233,11 @@ static ucs_status_t receive(ucx_slot *s, ucp_tag_t tag, ucp_tag_t mask, void *by
     n->busy--;
     return UCS_PTR_STATUS(request);
   }
-  if (s->busy) s->request = request; /* else `received` was called already */
+  if (s->busy) s->request = request; /* otherwise `received` has already been called */
   return UCS_OK;
 }
 
-/* Cancel a receive; takes effect immediately. */
+/* Cancels a receive. This takes effect immediately. */
 static void withdraw(ucx_slot *s) {
   if (s->busy && s->request) ucp_request_cancel(worker_of(s), s->request);
 }
@@ -248,14 +249,14 @@ static int net_recv(void *self, int number, int peer, int tag, void *bytes, size
   ucx_slot *s = begin(n, number, peer, tag, true);
   int failed = !s;
   if (s) {
-    /* connect even to receive only: the connection reports when its other end is gone */
+    /* connect even if only receiving, because the connection reports when its other end is lost */
     const int gone = !any && peer != n->kit.rank &&
                      !ucx_world_end(world_of(n), kit_process(&n->kit, peer), rail_of(tag));
     const ucs_status_t status = receive(s, tag_of(n, KIT_PLAIN, tag, any ? 0 : peer),
                                         ~(SURE | (any ? ALL_RANKS : 0)), bytes, size);
     note(n, status);
     failed = status != UCS_OK;
-    if (gone && !failed) withdraw(s); /* messages that it sent before are here already */
+    if (gone && !failed) withdraw(s); /* messages that it sent earlier have already arrived */
   }
   pthread_mutex_unlock(&n->kit.world->lock);
   return failed;
@@ -266,9 +267,9 @@ static bool is_lost(const ucx_slot *s) {
          ucx_world_lost(world_of(net_of(s)), kit_process(s->kit.net, s->kit.peer));
 }
 
-/* A message that has arrived in part cannot be taken back: all such messages together get a second
- * for the rest, unless the sender is lost. If the rest has not come, the sender is dead or stopped,
- * and the slot stays. */
+/* A message that has partly arrived cannot be canceled. All such messages together get one second
+ * for the remainder, unless the sender is lost. If the remainder has not arrived by then, the
+ * sender is dead or stopped, and the slot stays in use. */
 static int net_cancel(void *self, int number) {
   ucx_net *n = self;
   pthread_mutex_lock(&n->kit.world->lock);
@@ -285,8 +286,8 @@ static int net_cancel(void *self, int number) {
   return stays;
 }
 
-/* Fail the requests that wait for a lost process. If it was lost on one rail, its messages on the others are
- * abandoned. */
+/* Fails the requests that wait for a lost process. If it was lost on one rail, its messages on the other
+ * rails are abandoned. */
 static void lose(ucx_net *n) {
   ucx_world *w = world_of(n);
   for (; n->losses < w->kit.losses; n->losses++)
@@ -354,7 +355,7 @@ static int net_fate(void *self, int peer, char *words, size_t size) {
   return 1;
 }
 
-/* ---- making a network, and its end ---- */
+/* ---- making and closing a network ---- */
 
 bool ucx_net_over(const kit_net *n) {
   return ((const ucx_net *)(const void *)n)->busy == 0;
@@ -370,7 +371,7 @@ void ucx_net_mark_stuck(const kit_net *n) {
   }
 }
 
-/* Free the closed networks with no requests in flight. */
+/* Frees the closed networks that have no requests in flight. */
 static void sweep(ucx_world *w) {
   for (kit_net *n = w->kit.nets, *next; n; n = next) {
     next = n->next;
@@ -381,7 +382,7 @@ static void sweep(ucx_world *w) {
 static void net_close(void *self, int clean) {
   ucx_net *n = self;
   ucx_world *w = world_of(n);
-  (void)clean; /* no other network has its number */
+  (void)clean; /* the number is not reused by another network */
   pthread_mutex_lock(&w->kit.lock);
   n->closed = true;
   for (int r = 0; r < w->rails; r++) withdraw(&n->receipt[r]);

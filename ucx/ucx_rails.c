@@ -1,11 +1,12 @@
-/* ucx_rails.c - a rail: UCX on one network device; a process has as many as TUTTI_RAILS names.
+/* ucx_rails.c - rails: a rail is UCX on one network device. A process has one rail for each device
+ * in TUTTI_RAILS.
  *
  * Idea       UCX over TCP sends all eager messages of an endpoint through one device, even if it may use several.
  *            Each rail therefore has a separate context, restricted to one device, with its own worker and endpoints.
  *            The sender chooses the rail of each message (src/wire/net/net_send.c).
  * Cost       Without TUTTI_RAILS there is one rail, on the device that UCX selects. Every additional rail costs a
  *            context, a worker and an endpoint per peer in use, and progress polls every worker.
- * Invariant  Rail r of one process talks to rail r of another, so the r-th devices of all hosts share a network.
+ * Invariant  Rail r of one process is connected to rail r of another, so the r-th devices of all hosts must share a network.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,9 +26,9 @@ const char *ucx_rail_device(int rail, int *length) {
   return NULL;
 }
 
-/* Over TCP a piece of a vector, 32 KiB and a few bytes, must go to the system in one call, as one
- * part, because a message of several parts that has begun to arrive cannot be taken back. UCX's own
- * setting is 8 KiB. The first name is that of UCX up to 1.13. The environment takes precedence. */
+/* Returns the UCX configuration for a device. Over TCP, a piece of a vector (32 KiB and a few bytes) must be passed to
+ * the system in one call, as one part, because a message of several parts cannot be canceled once it has begun to arrive.
+ * UCX's default limit is 8 KiB. The first variable name is that of UCX up to 1.13. The environment takes precedence. */
 static ucp_config_t *configuration(const char *device) {
   ucp_config_t *c = NULL;
   if (ucp_config_read(NULL, NULL, &c)) return NULL;
@@ -66,7 +67,7 @@ static int open_rail(ucx_rail *r, char *why, size_t size) {
   return status != UCS_OK;
 }
 
-/* The descriptor that becomes readable once one of the rails' does; -1: none. */
+/* Returns a descriptor that becomes readable when any rail's descriptor does, or -1. */
 static int join_wakes(const ucx_world *w) {
   if (w->rails == 1) return w->rail[0].wakes;
   const int all = epoll_create1(EPOLL_CLOEXEC);
@@ -118,7 +119,7 @@ int ucx_rails_arm(const ucx_world *w) {
   return w->wakes;
 }
 
-/* ---- addresses: those of all rails, one behind the other ---- */
+/* ---- addresses: those of all rails, one after another ---- */
 
 enum { ALIGN = 8 };
 

@@ -1,17 +1,16 @@
-/* ucx_watch.c - detects silent hosts: those that lost power or link without any notice.
+/* ucx_watch.c - detects silent hosts: hosts that lost power or their link without notice.
  *
  * Idea       One process of a host runs a thread that watches all other hosts in use, and records on the board
  *            (ucx_board.c) each host that has stopped answering. The thread opens an extra TCP connection to one process
  *            on each of these hosts. No data is ever sent on it, so the kernels exchange keepalive probes. A live
  *            kernel answers even if its processes are stopped or busy; a dead host does not answer. (On a connection with
  *            data in flight the kernel does not probe: it retransmits, for a quarter of an hour.)
- * Accept     Never called: a connection is established once the listener's kernel has queued it.
- * Invariant  A host is silent only if a connection was established and the kernel has given it up
- *            since. A connection that was never established, or that the peer closed, indicates
- *            nothing. If the process at its other end ends, the watcher connects to another process in use there. If the
- *            watcher ends, any process that makes progress on the network takes over within a second.
- *            Each rail has a watch. A host that is silent on one rail counts as lost, because the messages in flight on
- *            that rail will never arrive.
+ * Accept     The listener never calls accept: a connection is established once the listener's kernel has queued it.
+ * Invariant  A host is considered silent only if a connection was established and the kernel has since given it up. A
+ *            connection that was never established, or that the peer closed, proves nothing. If the process at its other
+ *            end ends, the watcher connects to another process in use there. If the watcher ends, any process that makes
+ *            progress on the network takes over within a second. Each rail has its own watch. A host that is silent on
+ *            one rail is considered lost, because the messages in flight on that rail will never arrive.
  * Cost       One thread per host, one descriptor per remote host and rail in the watching process, and one probe every
  *            half of `silence`.
  * Source     RFC 1122, 4.2.3.6 (keep-alives); RFC 5482 (user timeout).
@@ -30,25 +29,25 @@
 #include "ucx.h"
 
 enum { LOOK_MS = 250 };
-static const double TRY = 0.5; /* s */
+static const double TRY = 0.5; /* in seconds */
 
-/* Another host with processes in use, once for each rail; of the thread that watches. */
+/* One rail's watch of another host with processes in use. Private to the watching thread. */
 typedef struct host {
-  const ucx_beacon *beacon; /* of a process on it */
-  int process;              /* the other end of the watch */
-  int rail;                 /* over which device */
-  char stands;              /* the watch was established */
+  const ucx_beacon *beacon; /* of a process on the host */
+  int process;              /* at the other end of the watch */
+  int rail;                 /* the rail that the watch uses */
+  char stands;              /* the connection was established */
 } host;
 
 typedef struct watcher {
   const ucx_world *world;
   host *hosts;
-  struct pollfd *fds; /* [0]: the end; [1 + host]: the watch, or -1 */
+  struct pollfd *fds; /* [0]: the eventfd that ends the thread; [1 + host]: the watch, or -1 */
   int n;
-  unsigned uses; /* of the board, as last seen */
+  unsigned uses; /* last seen value of the board's counter */
 } watcher;
 
-/* ---- this process's end ---- */
+/* ---- opening this process's end ---- */
 
 void ucx_watch_open(ucx_watch *h, int silence) {
   *h =
@@ -62,13 +61,13 @@ void ucx_watch_open(ucx_watch *h, int silence) {
   h->beacon.port = htons((uint16_t)port);
 }
 
-/* ---- the thread ---- */
+/* ---- the watching thread ---- */
 
 static bool same_host(const ucx_beacon *a, const ucx_beacon *b) {
   return kit_same_host(&a->home, &b->home);
 }
 
-/* Lead the watch of a host to a process on it. */
+/* Connects the watch of a host to a process on it. */
 static void watch_by(watcher *x, int at, int process) {
   const ucx_watch *h = &x->world->watch;
   const ucx_beacon *b = ucx_world_beacon(x->world, process);
@@ -80,8 +79,8 @@ static void watch_by(watcher *x, int at, int process) {
     x->fds[1 + at].fd = kit_dial(&to, ntohs(b->port), h->silence);
 }
 
-/* The number of the first watch of a process's host; those of its other rails follow. A new host is added. -1: out
- * of memory. */
+/* Returns the index of the first watch of a process's host; those of its other rails follow. Adds a new host.
+ * Returns -1 if out of memory. */
 static int host_of(watcher *x, int process) {
   const ucx_beacon *b = ucx_world_beacon(x->world, process);
   const int rails = x->world->rails, first = x->n;
@@ -99,7 +98,7 @@ static int host_of(watcher *x, int process) {
   return first;
 }
 
-/* Watch the hosts of processes that have come into use. */
+/* Watches the hosts of processes that have come into use. */
 static void watch_used(watcher *x) {
   ucx_board *board = x->world->watch.board;
   const unsigned uses = atomic_load(&board->uses);
@@ -126,7 +125,7 @@ static void publish_silence(const watcher *x, const host *o) {
   atomic_fetch_add(&board->losses, 1);
 }
 
-/* Handle an event on the connection to a host. */
+/* Handles an event on the connection to a host. */
 static void hear(watcher *x, int at) {
   host *o = &x->hosts[at];
   struct pollfd *p = &x->fds[1 + at];
@@ -136,7 +135,7 @@ static void hear(watcher *x, int at) {
   getsockopt(p->fd, SOL_SOCKET, SO_ERROR, &error, &size);
   if (!error && !(p->revents & (POLLERR | POLLHUP))) {
     o->stands = 1;
-    p->events = 0; /* report errors only */
+    p->events = 0; /* wait for errors only */
     return;
   }
   close(p->fd);
@@ -168,9 +167,9 @@ static void *watch(void *world) {
   return NULL;
 }
 
-/* ---- all processes ---- */
+/* ---- all processes of a host ---- */
 
-/* Where the thread cannot be started, the next look tries again. */
+/* Tries to become the watcher. If the thread cannot be started, the next call tries again. */
 static void try_to_watch(ucx_world *w) {
   ucx_watch *h = &w->watch;
   const double now = tt_seconds();
@@ -210,7 +209,7 @@ void ucx_watch_peer(ucx_world *w, ucx_peer *p) {
   try_to_watch(w);
 }
 
-/* Abandon the messages in flight to a process on a silent host. */
+/* Abandons the messages in flight to a process on a silent host. */
 static void abandon(ucx_peer *p) {
   if (p->lost) return;
   p->silent = 1;

@@ -1,14 +1,14 @@
-/* world.c - the processes of a job in UCX: one worker, and a connection to each process at the
- * first message to it.
+/* world.c - the processes of a job in UCX: one worker per rail, and a connection to each process,
+ * made at the first message to it.
  *
- * Idea       All networks of a process share the worker: progress made for one is made for all. The
- *            addresses of all processes lie in memory that the ranks of a host share.
+ * Idea       All networks of a process share the worker: progress for one is progress for all. The
+ *            addresses of all processes are in memory that the ranks of a host share.
  * Cost       8 bytes per process of the job, and a ucx_peer per process in use.
- * Invariant  A broken connection means one lost process, reported to every network; nothing more is
- *            sent to it.
- * The end    Outgoing messages get a second. Messages not received by then are abandoned with their
- *            connections: waiting for them would be in vain, and UCX terminates a process that does
- *            not abandon them.
+ * Invariant  A broken connection means one lost process. It is reported to every network, and
+ *            nothing more is sent to that process.
+ * The end    Outgoing messages get one second. Messages not received by then are abandoned together
+ *            with their connections: waiting longer would be useless, and UCX terminates a process that
+ *            does not abandon them.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <signal.h>
 #include <stdio.h>
@@ -23,14 +23,14 @@
 enum { LOOKS = 16 };
 
 const char *ucx_name(void) {
-  static char name[40]; /* any thread writes the same */
+  static char name[40]; /* every thread writes the same text */
   unsigned major, minor, release;
   ucp_get_version(&major, &minor, &release);
   snprintf(name, sizeof name, "UCX %u.%u.%u", major, minor, release);
   return name;
 }
 
-/* ---- a library neither prints nor catches the program's signals ---- */
+/* ---- the library does not print, and does not catch the program's signals ---- */
 
 static ucs_log_func_rc_t hush(const char *file, unsigned line, const char *function,
                               ucs_log_level_t level, const ucs_log_component_config_t *config,
@@ -52,7 +52,7 @@ static void behave(void) {
   pthread_mutex_unlock(&once);
 }
 
-/* ---- this process's end ---- */
+/* ---- opening and joining ---- */
 
 void ucx_why(const char *what, ucs_status_t status, char *why, size_t size) {
   const char *tls = getenv("UCX_TLS"), *devices = getenv("UCX_NET_DEVICES");
@@ -98,7 +98,7 @@ void ucx_world_lose(ucx_peer *p, ucs_status_t status) {
   kit_lose(&p->world->kit, p->process);
 }
 
-/* UCX calls this during progress, while the lock is held. */
+/* Called by UCX during progress, while the lock is held. */
 static void broke(void *peer, ucp_ep_h end, ucs_status_t status) {
   (void)end;
   ucx_world_lose(peer, status);
@@ -119,8 +119,8 @@ int ucx_world_unlike(const ucx_world *w, int process, char *words, size_t size) 
   return 1;
 }
 
-/* Connect a rail to a peer. UCX learns first what has ended: if it connects to a process whose own connection to this one has
- * just broken, UCX 1.13 aborts this process. */
+/* Connects a rail to a peer. First lets UCX process ended connections: if UCX 1.13 connects to a process whose own connection
+ * to this one has just broken, it aborts this process. */
 static void connect_rail(ucx_world *w, ucx_peer *p, int rail) {
   for (int looks = 0; looks < LOOKS && ucx_progress(w);) looks++;
   if (p->end[rail] || p->lost) return;
@@ -151,7 +151,8 @@ ucp_ep_h ucx_world_end(ucx_world *w, int process, int rail) {
 int ucx_world_reaches(ucx_world *w, char *why, size_t size) {
   const int rank = w->kit.rank, ranks = w->kit.ranks;
   int to = (rank + 1) % ranks;
-  for (int k = ranks - 1; k > 0; k--) { /* the next rank on another host, else the next one */
+  for (int k = ranks - 1; k > 0; k--) { /* the next rank on another host, or the next rank if there
+                                           is none */
     const int r = (rank + k) % ranks;
     if (strcmp(ucx_world_beacon(w, r)->home.host, w->watch.beacon.home.host) != 0) to = r;
   }
@@ -182,9 +183,9 @@ int ucx_world_reaches(ucx_world *w, char *why, size_t size) {
   return 0;
 }
 
-/* ---- the end ---- */
+/* ---- closing ---- */
 
-/* Begin to close an endpoint: the request, or NULL. */
+/* Starts to close an endpoint. Returns the request, or NULL. */
 static void *begin_to_close(ucp_ep_h end, unsigned flags) {
   const ucp_request_param_t how = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS, .flags = flags};
   void *request = ucp_ep_close_nbx(end, &how);
@@ -198,9 +199,9 @@ void ucx_world_abandon(ucx_peer *p) {
   }
 }
 
-/* Closes connections gracefully, or by force if `flags` says so, and waits until all are closed or `limit` has
- * passed. Connections that carried no data are always closed by force: UCX 1.13 aborts the process if the peer
- * exits during the graceful shutdown of a new connection. */
+/* Closes connections gracefully, or by force if requested in `flags`, and waits until all are closed or
+ * `limit` seconds have passed. Connections that carried no data are always closed by force: UCX 1.13 aborts
+ * the process if the peer exits during the graceful shutdown of a new connection. */
 static void part(ucx_world *w, unsigned flags, double limit) {
   const double since = tt_seconds();
   for (int i = 0; i < w->kit.ranks * w->rails; i++) {

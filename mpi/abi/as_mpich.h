@@ -1,7 +1,8 @@
-/* as_mpich.h - the binary interface of MPICH 3.1 and newer, as far as tutti uses it; mpi.h includes it for TUTTI_FOR_MPICH.
+/* as_mpich.h - the part of the binary interface of MPICH 3.1 and newer that tutti uses; mpi.h
+ * includes it for TUTTI_FOR_MPICH.
  *
- * Idea       MPICH, Intel MPI, MVAPICH, Cray MPICH and ParaStation MPI have one binary interface, the MPICH ABI. Its handles are
- *            numbers. A library that is compiled with this header works with each of them, and is built without an MPI.
+ * Idea       MPICH, Intel MPI, MVAPICH, Cray MPICH and ParaStation MPI share one binary interface, the MPICH ABI. Its handles
+ *            are numbers. A library compiled with this header works with each of them, and is built without an MPI.
  * Invariant  The values are those of MPICH's mpi.h; tests/sh/abi.sh compares them with an installed one.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TUTTI_AS_MPICH_H
@@ -9,7 +10,7 @@
 
 #define MPI_VERSION    4
 #define MPI_SUBVERSION 0
-#define MPICH_VERSION  "" /* of any version */
+#define MPICH_VERSION  "" /* identical for all versions */
 
 /* ---- types ---- */
 

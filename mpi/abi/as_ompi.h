@@ -1,7 +1,8 @@
-/* as_ompi.h - the binary interface of Open MPI 4 and 5, as far as tutti uses it; mpi.h includes it for TUTTI_FOR_OMPI.
+/* as_ompi.h - the part of the binary interface of Open MPI 4 and 5 that tutti uses; mpi.h includes
+ * it for TUTTI_FOR_OMPI.
  *
- * Idea       Open MPI's predefined handles are addresses of objects in its library. A library that is compiled with this header
- *            looks them up by name in the program's MPI (mpi_find_handles), so it is built, and loaded, without an MPI.
+ * Idea       Open MPI's predefined handles are addresses of objects in its library. A library compiled with this header looks
+ *            them up by name in the program's MPI (mpi_find_handles), so it can be built and loaded without an MPI.
  * Names      Persistent collectives have the prefix MPIX_ in Open MPI 4.1 and MPI_ in Open MPI 5. All functions are declared
  *            with both prefixes.
  * Invariant  The values are those of Open MPI's mpi.h; tests/sh/abi.sh compares them with an installed one.

@@ -1,11 +1,11 @@
-/* mpi.h - the standard ABI of MPI, as far as tutti and the programs of tests/dropin use it.
+/* mpi.h - the part of MPI's standard ABI that tutti and the programs of tests/dropin use.
  *
- * Idea       MPI 5.0 fixes what a binary sees of an MPI: the sizes of its types, the values of its constants, and
+ * Idea       MPI 5.0 specifies the binary interface of an MPI: the sizes of its types, the values of its constants, and
  *            handles that are pointers to incomplete structs, with small fixed values for the predefined ones. A library
- *            that is compiled with this header works with every MPI that has the ABI, so it is built without any MPI.
+ *            compiled with this header works with every MPI that has this ABI, so it is built without an MPI.
  * Others     TUTTI_FOR_OMPI and TUTTI_FOR_MPICH select the interface of Open MPI or MPICH instead (as_ompi.h, as_mpich.h).
- * Use        tutti's own build only. Programs are compiled with the mpi.h of their MPI.
- * Invariant  tests/unit/test_mpi_abi.c checks sizes, collisions, and the sizes that the handles of types encode.
+ * Use        This header is only for tutti's own build. Programs are compiled with the mpi.h of their MPI.
+ * Invariant  tests/unit/test_mpi_abi.c checks sizes, collisions, and the sizes encoded in datatype handles.
  * Source     MPI: A Message-Passing Interface Standard, Version 5.0, 2025: the chapter on the application binary
  *            interface, and the appendix's tables of constants and C bindings.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -210,7 +210,7 @@ enum { MPI_TAG_UB = 501 };
 
 #endif
 
-/* ---- functions that a program passes ---- */
+/* ---- callback types ---- */
 
 typedef void(MPI_User_function)(void *in, void *inout, int *n, MPI_Datatype *type);
 typedef int(MPI_Grequest_query_function)(void *extra, MPI_Status *status);

@@ -1,7 +1,7 @@
-/* kit_address.c - the addresses of this host's processes, and sockets to those of others.
+/* kit_address.c - the addresses of this host's processes, and sockets to processes on other hosts.
  *
- * Idea       A process first tries the addresses of another host that are in a network of this host. Addresses that
- *            only their link knows (reach.c) travel without a link; a process tries them on each link of its host.
+ * Idea       A process first tries those addresses of another host that are in a network of this host. Link-local
+ *            addresses (reach.c) are published without a link; a process tries them on each link of its host.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <netinet/tcp.h>

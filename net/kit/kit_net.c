@@ -1,10 +1,10 @@
 /* kit_net.c - the networks of a process: requests, receipts, losses, and numbers.
  *
- * Idea       A request that ends goes into a queue, which poll empties. Networks are numbered, so making one takes no
- *            communication: it is a list of processes and a number.
- * Cost       Slots in chunks of 64, which stay where they are until the network is freed.
- * Invariant  No two networks that share a process have the same number: each process refuses a number lower than one
- *            that it has used. No rank, tag or size of a received header is used before kit_may_send has checked it.
+ * Idea       A completed request is appended to a queue, which poll empties. Networks are numbered, so making one
+ *            requires no communication: it is a list of processes and a number.
+ * Cost       Slots are in chunks of 64, which do not move until the network is freed.
+ * Invariant  No two networks that share a process have the same number: each process rejects numbers lower than one that
+ *            it has used. The rank, tag and size in a received header are used only after kit_may_send has checked them.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <poll.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 #include "kit.h"
 
-enum { CHUNK = 64 /* slots */ };
+enum { CHUNK = 64 /* in slots */ };
 
 /* ---- all networks ---- */
 
@@ -27,7 +27,7 @@ void kit_world_join(kit_world *w, int rank, int ranks, const tutti_net_addresses
   w->addresses = *addresses;
   w->rank = rank;
   w->ranks = ranks;
-  w->next = 1; /* 0 is the network of all */
+  w->next = 1; /* number 0 is the network of all processes */
 }
 
 void kit_world_close(kit_world *w) {
@@ -44,7 +44,7 @@ const void *kit_address_of(const kit_world *w, int process, size_t least, size_t
 
 void kit_lose(kit_world *w, int process) {
   int *lost = realloc(w->lost, (size_t)(w->losses + 1) * sizeof *lost);
-  if (!lost) return; /* requests to it fail nevertheless */
+  if (!lost) return; /* requests to the process fail nevertheless */
   w->lost = lost;
   w->lost[w->losses++] = process;
 }
@@ -92,7 +92,7 @@ void *kit_slot_at(const kit_net *n, int i) {
   return n->chunks[i / CHUNK] + (size_t)(i % CHUNK) * n->world->library->slot_bytes;
 }
 
-/* Another chunk. False: out of memory. */
+/* Adds a chunk. Returns false if out of memory. */
 static bool add_slots(kit_net *n) {
   const int chunk = n->slots / CHUNK;
   char **chunks = realloc(n->chunks, (size_t)(chunk + 1) * sizeof *chunks);
@@ -166,7 +166,7 @@ int kit_say_silent(const char *host, int silence, char *words, size_t size) {
   return 1;
 }
 
-/* ---- making a network, and its end ---- */
+/* ---- making and freeing a network ---- */
 
 static unsigned net_fresh(void *self) {
   kit_world *w = ((kit_net *)self)->world;

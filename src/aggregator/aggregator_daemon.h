@@ -1,4 +1,4 @@
-/* aggregator_daemon.h - internals of the daemon: sessions, and their requests to the event loop.
+/* aggregator_daemon.h - declarations for the daemon: sessions, and their requests to the event loop.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_AGGREGATOR_DAEMON_H
 #define TT_AGGREGATOR_DAEMON_H
@@ -8,87 +8,93 @@
 
 typedef struct tt_session tt_session;
 
-/* Turns whose sums are in the ring; what a member wants in them is found by their number modulo this. */
+/* Number of turns whose sums are in the ring. The ranges that a member wants are stored by turn, modulo this number. */
 enum { TT_SESSION_TURNS = 8 };
 
 typedef struct tt_member {
-  int fd;             /* -1: not connected yet; -2: gone */
-  tt_secure *secure;  /* of this connection; its owner's */
-  void *owner;        /* the loop's, of this connection */
-  uint64_t turn, out; /* the turn whose sums it gets; bytes of the ring that it needs no more */
-  tt_stretch gives;   /* in this turn */
+  int fd;             /* -1: not connected yet; -2: disconnected */
+  tt_secure *secure;  /* of this connection; belongs to `owner` */
+  void *owner;        /* the event loop's data for this connection */
+  uint64_t turn, out; /* the turn whose sums the member receives; bytes of the ring that it has
+                         received or skipped */
+  tt_stretch gives;   /* in the current turn */
   tt_stretch wants[TT_SESSION_TURNS];
-  bool in_wanted, out_wanted; /* the session continues when the connection can be read; written */
-  bool sends_no_more; /* its side of the connection is closed, but some of its bytes are still unread */
+  bool in_wanted, out_wanted; /* the session can continue once the connection is readable, or
+                                 writable */
+  bool sends_no_more; /* the member has closed its side of the connection, but some of its bytes are
+                         still unread */
 } tt_member;
 
 typedef enum tt_stage { TT_HEADS, TT_ANSWER, TT_SUMS } tt_stage;
 
 typedef struct tt_uplink {
   int fd;
-  tt_secure *secure;          /* its owner's */
-  void *owner;                /* the loop's, of this connection; NULL: it is closed */
-  double lost_since;          /* s */
-  bool lost;                  /* no turn continues */
-  bool in_wanted, out_wanted; /* as of a member */
-  size_t from, to;            /* bytes that still have to be sent to the parent */
-  size_t head;                /* bytes of the answer's head that have come */
+  tt_secure *secure;          /* belongs to `owner` */
+  void *owner;                /* the event loop's data for this connection; NULL once it is
+                                 closed */
+  double lost_since;          /* time in seconds */
+  bool lost;                  /* the connection is lost; the current turn cannot continue */
+  bool in_wanted, out_wanted; /* as in tt_member */
+  size_t from, to;            /* the range of `bytes` that still has to be sent to the parent */
+  size_t head;                /* bytes of the answer's head that have arrived */
   tt_aggregator_sum answer;
-  uint64_t back; /* bytes behind it that have come */
+  uint64_t back; /* bytes after the head that have arrived */
   char bytes[];
 } tt_uplink;
 
 struct tt_session {
-  tt_aggregator_seat seat; /* of the first member that came */
-  uint32_t here;           /* members that are there */
-  double since;            /* s, when the first came */
-  bool ending;             /* no turn begins any more: a member has gone, or members differ */
-  bool more;               /* there is more to do without waiting */
-  bool over; /* to be closed: everything has been sent, or an error occurred */
+  tt_aggregator_seat seat; /* of the first member that arrived */
+  uint32_t here;           /* number of members that have arrived */
+  double since;            /* time in seconds when the first member arrived */
+  bool ending;             /* no further turn starts, because a member has left or members made
+                              different calls */
+  bool more;               /* the session can do more work without waiting */
+  bool over; /* the session must be closed: everything has been sent, or an error occurred */
   tt_stage stage;
-  uint32_t next;                  /* the member whose head, or piece, is read */
-  size_t have;                    /* bytes of it that have come */
+  uint32_t next;                  /* the member whose head or piece is being read */
+  size_t have;                    /* bytes of it that have arrived */
   tt_aggregator_head head, other; /* of this turn; of the next member */
   tt_reducer reducer;
-  tt_stretch gives, wants; /* of all members together, in this turn */
-  uint64_t at;             /* where in the vector the next piece begins */
-  size_t piece;            /* bytes that are summed in one pass, at most */
-  uint32_t givers;         /* members whose bytes are in the sum of this piece */
+  tt_stretch gives, wants; /* the union of all members' ranges, in this turn */
+  uint64_t at;             /* offset of the next piece in the vector */
+  size_t piece;            /* maximum number of bytes summed in one pass */
+  uint32_t givers;         /* number of members whose bytes are in the sum of this piece */
   char *sum, *operand, *ring;
-  tt_uplink *up; /* NULL: sums are complete here */
-  uint64_t made; /* bytes put into the ring so far */
+  tt_uplink *up; /* NULL if sums are complete here */
+  uint64_t made; /* number of bytes written to the ring so far */
   struct {
-    uint64_t begin, end; /* of its sums in the ring, with their head */
-    uint64_t at;         /* where in the vector these sums begin */
+    uint64_t begin, end; /* range of its sums in the ring, including their head */
+    uint64_t at;         /* offset of these sums in the vector */
   } turn[TT_SESSION_TURNS];
-  uint64_t answered;     /* turns whose head is in the ring */
+  uint64_t answered;     /* number of turns whose head has been written to the ring */
   uint64_t turns, bytes; /* for the log */
   struct tt_session *following;
   tt_member member[];
 };
 
-/* Bytes of memory of a session. */
+/* Returns the memory that a session needs, in bytes. */
 size_t tt_session_bytes(const tt_aggregator_seat *seat);
-/* NULL: out of memory. */
+/* Returns NULL if out of memory. */
 tt_session *tt_session_new(const tt_aggregator_seat *seat);
-/* Does what can be done without waiting. Then each member's in_wanted and out_wanted say what for. */
+/* Does all work that is possible without waiting. After that, in_wanted and out_wanted of each member
+ * tell which events to wait for. */
 void tt_session_go_on(tt_session *s);
-/* A member's connection has ended. */
+/* Notifies the session that a member's connection has ended. */
 void tt_session_leave(tt_session *s, uint32_t member);
 void tt_session_free(tt_session *s);
 
-/* ---- to the aggregator above (uplink.c) ---- */
+/* ---- the connection to the aggregator above (uplink.c) ---- */
 
-/* Over a connection that has a seat there, and its owner. NULL: out of memory. The caller frees it and closes the
- * connection. */
+/* Makes an uplink over a connection that has a seat there; `owner` is the event loop's data for it. Returns NULL
+ * if out of memory. The caller frees the uplink and closes the connection. */
 tt_uplink *tt_uplink_new(tt_connection to, void *owner);
 size_t tt_uplink_bytes(void);
-/* How many bytes can be put before some are sent; put: that many at most. */
+/* tt_uplink_room returns how many bytes fit into the buffer; tt_uplink_put appends at most that many bytes. */
 size_t tt_uplink_room(const tt_uplink *u);
 void tt_uplink_put(tt_uplink *u, const void *bytes, size_t n);
-/* Did anything move? */
+/* Returns true if anything was sent. */
 bool tt_uplink_send(tt_uplink *u);
-/* Returns how many of n bytes have come. */
+/* Reads up to n bytes that have arrived, and returns their number. */
 size_t tt_uplink_read(tt_uplink *u, void *to, size_t n);
 
 #endif

@@ -1,8 +1,8 @@
-/* aggregator_key.c - what a job and an aggregator prove to each other.
+/* aggregator_key.c - how a job and an aggregator prove to each other that they know the key.
  *
- * Idea       The key is a digest of a text that both have, TUTTI_KEY. Without a text the key is one that
- *            anybody can compute: such a key excludes other programs, and no user. Each rank of a job derives the key
- *            of a communicator's sessions from it and from a number that the first rank draws; the number alone travels.
+ * Idea       The key is a digest of a text that both have, TUTTI_KEY. Without a text, anyone can compute the key: it
+ *            then keeps out other programs, but no user. Each rank of a job derives the key of a communicator's sessions
+ *            from it and from a number that the first rank draws. Only that number is transmitted.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <inttypes.h>
 #include <stdio.h>

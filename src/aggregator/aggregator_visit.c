@@ -1,7 +1,7 @@
-/* aggregator_visit.c - a rank connects to an aggregator: the client of serve.c.
+/* aggregator_visit.c - a rank connects to an aggregator. This is the client of serve.c.
  *
- * Invariant  It gives up when the limit has passed, and proves that it knows the key only after the daemon
- *            has.
+ * Invariant  The rank gives up when the limit has passed. It proves that it knows the key only after the
+ *            daemon has done so.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <netdb.h>
@@ -17,8 +17,9 @@
 #include "listen.h"
 #include "long_wait.h"
 
-static const double QUEUE = 1.6e-3; /* s, of a host's link */
-/* B of a connection's buffer. A few packets, as large as the system makes them; and what most systems grant. */
+static const double QUEUE = 1.6e-3; /* longest queue on a host's link, in seconds */
+/* Bounds of a connection's buffer in bytes. The lower bound holds a few packets of the largest size the system
+ * makes; the upper bound is what most systems allow. */
 static const double LEAST_BUFFER = 32 << 10, MOST_BUFFER = 200 << 10;
 
 typedef struct visit {
@@ -70,7 +71,7 @@ static tutti_status other_key(const visit *v) {
                  v->where);
 }
 
-/* Where TUTTI_TLS asks for it, all that follows is within TLS. */
+/* If TUTTI_TLS requests it, the connection uses TLS from here. */
 static tutti_status begin_tls_there(visit *v, uint64_t session, const char key[TT_KEY + 1]) {
   const tt_tls *tls;
   char name[TT_TLS_NAME];
@@ -179,7 +180,8 @@ void tt_aggregator_pace(int fd, double rate) {
   setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &most, sizeof most);
 }
 
-/* A host that falls silent while nothing is sent is noticed by the kernel; else by aggregator_wire.c. */
+/* Enables keepalive, so that the kernel detects a host that fails while nothing is being sent. Otherwise
+ * aggregator_wire.c detects it. */
 static void watch_silence(int fd) {
   const int silence = (int)tt_env_int("TUTTI_SILENCE", 0, 86400, 30), one = 1, count = 3;
   const int idle = silence > count ? silence / count : 1;

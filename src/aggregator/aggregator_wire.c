@@ -1,11 +1,11 @@
-/* aggregator_wire.c - the connection to an aggregator, which runs use one after the other.
+/* aggregator_wire.c - the connection to an aggregator, which runs use one after another.
  *
- * Idea       Runs take their turns in the order of operations, and of slices in each. A turn is a head and the
- *            bytes that the run gives, to the aggregator, and a head and the bytes that it wants, back. Pushed bytes go
- *            to the system immediately; arrived bytes wait in a buffer until their run pulls them. A head without
- *            bytes needs no run: such heads are sent and received whenever the rank makes progress.
- * Cost       a copy into the system, as any socket's, and one out of the buffer.
- * Invariant  a run pushes only in its turn, so all members of a session send the same turns in the same
+ * Idea       Runs have their turns in the order of operations and, within an operation, of slices. In a turn, the rank
+ *            sends a head and the bytes that the run contributes, and receives a head and the bytes that it wants.
+ *            Pushed bytes are passed to the system immediately; arrived bytes are buffered until their run pulls them.
+ *            A head without bytes needs no run: such heads are sent and received whenever the rank makes progress.
+ * Cost       One copy into the system, as for any socket, and one out of the buffer.
+ * Invariant  A run pushes only in its turn, so all members of a session send the same turns in the same
  *            order. Results have separate turns, in the same order.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
@@ -23,50 +23,52 @@
 
 enum { BUFFER = 256 << 10, ANSWER_MS = 100 };
 
-/* Whose turn it is on one of the two ways. */
+/* The current turn in one of the two directions. */
 typedef struct turns {
   uint64_t op;      /* index in the queue of operations */
   uint32_t slice;   /* of that operation */
-  uint64_t moved;   /* bytes of this turn that have passed, without its head */
-  uint32_t part;    /* index of the virtual rank whose bytes pass */
-  uint64_t of_part; /* bytes of it that have passed */
-  size_t head;      /* bytes of its head that have passed */
+  uint64_t moved;   /* bytes of this turn that have been transferred, without its head */
+  uint32_t part;    /* index of the virtual rank whose bytes are being transferred */
+  uint64_t of_part; /* bytes of that part that have been transferred */
+  size_t head;      /* bytes of the turn's head that have been transferred */
 } turns;
 
 typedef struct member {
-  tt_wire wire; /* whose `outside` is: */
+  tt_wire wire; /* its `outside` points to the next field */
   tt_outside outside;
   tt_secure *secure;   /* of fd */
-  int fd, epoll, also; /* also: the descriptor in `epoll` next to fd; -1: none */
+  int fd, epoll, also; /* also: the second descriptor in `epoll`, or -1 */
   uint32_t events;
   char where[TT_AGGREGATOR_WHERE], why[TT_AGGREGATOR_WHY];
-  bool lost;    /* the connection has ended, or carries nonsense */
+  bool lost;    /* the connection has ended, or carries invalid data */
   bool closed;  /* the other end has closed it */
   bool differs; /* members made different calls */
-  bool blocked; /* the system took less than was pushed */
+  bool blocked; /* the system accepted fewer bytes than were pushed */
   struct {
     uint64_t seq;
     uint32_t window;
-  } queue[2 * TT_WINDOW]; /* operations, by their number modulo its length */
-  uint64_t queued;        /* operations so far */
+  } queue[2 * TT_WINDOW]; /* operations, indexed by their number modulo the length of the queue */
+  uint64_t queued;        /* number of operations so far */
   tt_share share[TT_LANE_P2P];
-  uint8_t ways[TT_LANE_P2P]; /* on which a share has not passed yet: out, in */
+  uint8_t ways[TT_LANE_P2P]; /* number of directions (out, in) that a share still has to be
+                                transferred in */
   turns out, in;
-  tt_aggregator_head head;      /* of the turn that is being sent */
-  double pace;                  /* B/s at most; 0: no limit */
-  long silence;                 /* s after which the host is lost; 0: never */
-  struct sockaddr_storage peer; /* where the aggregator listens */
+  tt_aggregator_head head;      /* of the turn being sent */
+  double pace;                  /* sending rate limit in B/s; 0 means no limit */
+  long silence;                 /* seconds without an answer after which the host is considered
+                                   lost; 0 means never */
+  struct sockaddr_storage peer; /* address of the aggregator */
   socklen_t peer_bytes;
   tt_aggregator_sum sum; /* the head of this turn's sum */
   char *buffer;
-  size_t from, to; /* what is in the buffer */
+  size_t from, to; /* the part of the buffer in use */
 } member;
 
 static member *of(const tt_wire *w) {
   return (member *)(uintptr_t)w;
 }
 
-/* The first reason counts. Runs can still pull data that arrived before. */
+/* Marks the connection as lost. Only the first reason is kept. Runs can still pull data that arrived earlier. */
 static void lose(member *a, const char *why) {
   if (!a->lost) snprintf(a->why, sizeof a->why, "%s", why);
   a->lost = true;
@@ -86,7 +88,7 @@ static void lose_by_errno(member *a) {
 
 /* ---- turns ---- */
 
-/* The run whose turn it is; NULL: it has not begun here. */
+/* Returns the run that the turn belongs to, or NULL if it has not started on this rank. */
 static const tt_share *run_of(const member *a, const turns *x) {
   if (x->op == a->queued) return NULL;
   const uint32_t at = x->op % (2 * TT_WINDOW);
@@ -94,7 +96,7 @@ static const tt_share *run_of(const member *a, const turns *x) {
   return s->stamp.seq == a->queue[at].seq && s->slice == x->slice ? s : NULL;
 }
 
-/* The bytes of this peer that may pass now. */
+/* Returns how many bytes may be exchanged with this peer now. */
 static uint64_t left_of_part(const member *a, const tt_share *s, turns *x, int peer) {
   const uint64_t *part = x == &a->in ? s->wanted : s->given;
   while (x->part < TT_PARTS && x->of_part == part[x->part]) x->part++, x->of_part = 0;
@@ -102,14 +104,14 @@ static uint64_t left_of_part(const member *a, const tt_share *s, turns *x, int p
   return part[x->part] - x->of_part;
 }
 
-/* The head has passed, and all bytes. */
+/* Returns true if the head and all bytes have been transferred. */
 static bool has_passed(const member *a, const turns *x, const tt_share *s) {
   const bool in = x == &a->in;
   return x->head == (in ? sizeof a->sum : sizeof a->head) &&
          x->moved == (in ? s->wants.bytes : s->gives.bytes);
 }
 
-/* After the last byte of a turn, the next one begins. All members skip vectors without bytes. */
+/* Advances to the next turn after the last byte of a turn. All members skip vectors without bytes. */
 static void end_turns(member *a, turns *x) {
   for (const tt_share *s; (s = run_of(a, x)) && (!s->bytes || has_passed(a, x, s));) {
     const bool last = x->slice + 1 == s->slices;
@@ -121,7 +123,7 @@ static void end_turns(member *a, turns *x) {
 static bool is_over(const tt_wire *w, int lane, tutti_status *status) {
   const member *a = of(w);
   if (a->differs && a->ways[lane])
-    *status = TUTTI_ERR_MISMATCH; /* the communicator finds out who called what */
+    *status = TUTTI_ERR_MISMATCH; /* the communicator finds out which calls were made */
   return !a->ways[lane];
 }
 
@@ -154,18 +156,18 @@ static tt_aggregator_head head_of(const tt_share *s) {
                               .wants = s->wants};
 }
 
-/* While bytes are also sent to ranks, the bytes for the aggregator get only their share of the link. If they
- * got more, a rank that waits for the other bytes would leave its link idle. */
+/* While bytes are also sent to other ranks, limits the bytes for the aggregator to their share of the link.
+ * Without the limit, a rank that waits for the other bytes would leave its link idle. */
 static void keep_pace(member *a, const tt_share *s) {
   static const double more =
-      1.05; /* of its part, because the last byte comes back later than it went */
+      1.05; /* factor above its share, because the last byte returns later than it was sent */
   const double all = (double)(s->gives.bytes + s->beside);
   const double pace = s->beside ? more * a->outside.link * (double)s->gives.bytes / all : 0;
   if (pace != a->pace) tt_aggregator_pace(a->fd, pace);
   a->pace = pace;
 }
 
-/* One part after the other; as sendmsg. */
+/* Sends the parts one after another. Behaves like sendmsg. */
 static ssize_t send_secured(const member *a, const struct iovec parts[2]) {
   size_t sent = 0;
   for (int i = 0; i < 2; i++)
@@ -179,7 +181,7 @@ static ssize_t send_secured(const member *a, const struct iovec parts[2]) {
   return (ssize_t)sent;
 }
 
-/* Sends as much of both as the system takes; returns how much. */
+/* Sends as much of both parts as the system accepts, and returns how much that is. */
 static size_t send_parts(member *a, struct iovec parts[2]) {
   const size_t n = parts[0].iov_len + parts[1].iov_len;
   const bool one = !parts[0].iov_len;
@@ -189,12 +191,12 @@ static size_t send_parts(member *a, struct iovec parts[2]) {
   while (sent < 0 && errno == EINTR);
   a->blocked = sent < (ssize_t)n;
   if (sent >= 0) return (size_t)sent;
-  /* what has arrived is read first; then reading reports the end */
+  /* data that has arrived is read first; reading then reports the end */
   if (errno != EAGAIN && errno != EPIPE && errno != ECONNRESET) lose_by_errno(a);
   return 0;
 }
 
-/* Sends the rest of the head of a share, and n of its bytes; returns how many of these. */
+/* Sends the remainder of a share's head, and n of its bytes. Returns how many of these bytes were sent. */
 static size_t send_share(member *a, const tt_share *s, const void *bytes, size_t n) {
   if (a->lost) return 0;
   if (!a->out.head) {
@@ -232,13 +234,13 @@ static void fill(member *a) {
   if (!n) end_there(a);
 }
 
-/* The aggregator has sent data that is not the sum of this operation. No run may pull it. */
+/* Ends the connection because the aggregator has sent data that is not the sum of this operation. No run may pull it. */
 static void drop_nonsense(member *a) {
   lose(a, "it has sent data that is not the sum of this operation");
   a->from = a->to = a->in.head = 0;
 }
 
-/* Reads the head of the sum whose turn it is; false: it is not all there, or no sum follows it. */
+/* Reads the head of this turn's sum. Returns false if it has not fully arrived, or if no sum follows it. */
 static bool read_sum_head(member *a, const tt_share *s) {
   if (a->in.head == sizeof a->sum) return true;
   const size_t n = tt_min(sizeof a->sum - a->in.head, a->to - a->from);
@@ -253,7 +255,7 @@ static bool read_sum_head(member *a, const tt_share *s) {
   return right;
 }
 
-/* Sends heads without bytes behind them; true: something moved. */
+/* Sends heads that are not followed by bytes. Returns true if anything was sent. */
 static bool send_heads(member *a) {
   bool moved = false;
   for (const tt_share *s; (s = run_of(a, &a->out)) && !s->gives.bytes;) {
@@ -265,7 +267,7 @@ static bool send_heads(member *a) {
   return moved;
 }
 
-/* Reads such heads. */
+/* Reads such heads. Returns true if one was read. */
 static bool read_heads(member *a) {
   bool moved = false;
   for (const tt_share *s; (s = run_of(a, &a->in)) && !s->wants.bytes && !a->differs;) {
@@ -315,11 +317,11 @@ static bool pull(tt_wire *w, int peer, int lane, void *to, size_t n, tutti_statu
   return true;
 }
 
-/* ---- waiting, and the end ---- */
+/* ---- waiting, and closing ---- */
 
 static int sleep_fd(tt_wire *w, int also) {
   member *a = of(w);
-  if (a->lost) return also; /* its end would wake the sleeper again and again */
+  if (a->lost) return also; /* a closed connection would wake the sleeper again and again */
   const uint32_t want = (a->to < BUFFER ? EPOLLIN : 0u) | (a->blocked ? EPOLLOUT : 0u);
   struct epoll_event e = {.events = want, .data = {.fd = a->fd}};
   if (want != a->events) epoll_ctl(a->epoll, EPOLL_CTL_MOD, a->fd, &e);
@@ -331,7 +333,7 @@ static int sleep_fd(tt_wire *w, int also) {
   return a->also == also ? a->epoll : -1;
 }
 
-/* Has the host acknowledged nothing for too long what this rank has sent? */
+/* Returns true if the host has not acknowledged sent data for too long. */
 static bool is_silent(const member *a) {
   const long silence = a->silence;
   struct tcp_info info;
@@ -343,12 +345,12 @@ static bool is_silent(const member *a) {
 static bool alive(tt_wire *w, int peer) {
   member *a = of(w);
   (void)peer;
-  if (a->from == a->to && !a->differs) fill(a); /* notices the end of the connection */
+  if (a->from == a->to && !a->differs) fill(a); /* detects the end of the connection */
   if (!a->lost && is_silent(a)) lose(a, "its host has been silent too long (TUTTI_SILENCE)");
   return !a->lost || a->differs;
 }
 
-/* A second connection shows whether the process is alive, and ends the session if a member dies. */
+/* Opens a second connection. It shows whether the process is alive and has ended the session because a member died. */
 static bool answers(const tt_wire *w) {
   const member *a = of(w);
   if (!a->closed) return false;

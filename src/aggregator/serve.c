@@ -1,14 +1,14 @@
-/* serve.c - the daemon: one thread that waits for all connections, admits visitors, and runs sessions.
+/* serve.c - the daemon: one thread waits for all connections, admits visitors, and runs sessions.
  *
- * Idea       A connection first shows that it knows the key, as the daemon does. Then it asks for a seat in a
- *            session, which the first member's request makes. A session runs when its last member has
- *            arrived, and whenever a connection that it waits for can be read or written. With an aggregator above, a session
- *            takes a seat there before it has members, and waits ABOVE seconds for the answer. If the one above is
- *            lost, it ends LAST seconds later: ranks whose own aggregator was the cause name it before.
- * Cost       one wait in the system for all connections; a session that has work does 64 pieces before the next
- *            one gets its turn.
- * Invariant  memory is bounded: by the number of sessions, by their bytes, and by TT_STRANGERS connections that
- *            have not shown the key. A job that comes when it is full is told so, and waits for nothing.
+ * Idea       On a new connection, both sides first prove that they know the key. Then the visitor requests a seat in a
+ *            session; the first member's request creates the session. A session runs when its last member has arrived, and
+ *            whenever a connection that it waits for becomes readable or writable. With an aggregator above, a session takes
+ *            a seat there before it has members, and waits ABOVE seconds for the answer. If the one above is lost, the
+ *            session ends LAST seconds later, so that ranks that lost their own aggregator can report that first.
+ * Cost       One system call waits for all connections. A session that has work processes 64 pieces before the
+ *            next session runs.
+ * Invariant  Memory is bounded: by the number of sessions, by their sizes, and by TT_STRANGERS connections that have not
+ *            proved they know the key. A job that arrives when the daemon is full is refused immediately.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <stdio.h>
@@ -34,12 +34,12 @@ typedef struct guest { /* a connection */
   int fd;
   tt_secure *secure;
   stage stage;
-  double since; /* s, of this stage */
+  double since; /* start of this stage, in seconds */
   tt_aggregator_hello hello;
   tt_aggregator_request request;
   unsigned char nonce[TT_DIGEST];
-  char key[TT_KEY + 1]; /* of the session that it names */
-  size_t have;          /* bytes of the hello, or of the request */
+  char key[TT_KEY + 1]; /* of the session named in its hello */
+  size_t have;          /* bytes received of the hello or the request */
   uint32_t events;
   tt_session *session;
   struct guest *following;
@@ -48,15 +48,15 @@ typedef struct guest { /* a connection */
 typedef struct server {
   int listener, epoll;
   char key[TT_KEY + 1];
-  bool open;           /* anybody can compute the key */
-  const tt_tls *tls;   /* what guests have to speak; NULL: TLS is not asked for */
-  size_t memory, used; /* B */
+  bool open;           /* anyone can compute the key */
+  const tt_tls *tls;   /* the TLS that guests must use; NULL if TLS is not requested */
+  size_t memory, used; /* in bytes */
   int jobs, sessions, strangers;
-  bool full; /* of strangers, or out of descriptors: let_in is called again without an event */
-  const char *above; /* as its user wrote it; NULL: none */
-  char above_at[TT_ABOVES]
-               [TT_AGGREGATOR_WHERE]; /* "ADDRESS:PORT": looked up once, since that may take long */
-  double no_answer;                   /* s, when the one above did not answer; 0: it did */
+  bool
+      full; /* too many strangers, or out of descriptors; let_in is then called again without an event */
+  const char *above; /* the aggregator above, as given by the user; NULL if none */
+  char above_at[TT_ABOVES][TT_AGGREGATOR_WHERE]; /* its addresses, "ADDRESS:PORT", looked up once */
+  double no_answer; /* time in seconds when it failed to answer; 0 if it answered */
   tt_session *first;
   guest *guests;
 } server;
@@ -74,7 +74,7 @@ static bool is_stranger(const guest *g) {
   return g->stage == HELLO || g->stage == REQUEST;
 }
 
-/* The connection is closed immediately, or, if the guest may still have to read, when the guest closes it. */
+/* Closes a connection. If the guest may still have to read, waits until the guest has closed its side. */
 static void show_out(server *d, guest *g, bool reads) {
   if (is_stranger(g)) d->strangers--;
   g->stage = LEAVING;
@@ -90,7 +90,7 @@ static void show_out(server *d, guest *g, bool reads) {
   g->fd = -1;
 }
 
-/* Drains what a leaving guest sends: closing with unread input could discard what it has not read yet. */
+/* Discards a leaving guest's data: closing with unread input could destroy data that the guest has yet to read. */
 static void hear_out(server *d, guest *g) {
   char bytes[16384];
   ssize_t n;
@@ -99,7 +99,7 @@ static void hear_out(server *d, guest *g) {
   if (n == 0 || (errno != EAGAIN && errno != EINTR)) show_out(d, g, false);
 }
 
-/* Watches a connection that has no part in this yet. NULL: it cannot be watched; it is closed. */
+/* Starts to watch a new connection. Returns NULL if it cannot be watched; it is then closed. */
 static guest *watched(server *d, tt_connection from, stage at) {
   guest *g = calloc(1, sizeof *g);
   struct epoll_event e = {.events = EPOLLIN, .data = {.ptr = g}};
@@ -124,8 +124,8 @@ static guest *oldest_stranger(const server *d) {
   return oldest;
 }
 
-/* A stranger that has not introduced itself within PATIENCE is dropped for a new connection. Until then later connections wait
- * in the listener's queue, so a flood of them does not push out a member that is introducing itself. */
+/* Admits new connections. If too many strangers are connected, the oldest is dropped after PATIENCE seconds. Until then,
+ * later connections wait in the listener's queue, so that a flood of them does not displace a member. */
 static void let_in(server *d) {
   const int one = 1;
   for (;;) {
@@ -157,7 +157,7 @@ static tt_session *find_session(const server *d, const tt_aggregator_seat *seat)
   return s;
 }
 
-/* Takes a seat for the session at the aggregator above. false: *why says why not. */
+/* Takes a seat for the session at the aggregator above. Returns false, with the reason in *why, on errors. */
 static bool join_above(server *d, tt_session *s, char *why, size_t size) {
   const tt_aggregator_seat seat = {.session = {s->seat.session[0], s->seat.session[1]},
                                    .member = s->seat.above,
@@ -193,7 +193,7 @@ static bool join_above(server *d, tt_session *s, char *why, size_t size) {
 
 static void end_session(server *d, tt_session *s);
 
-/* The session of a seat; NULL: *why has the reason. */
+/* Returns the session of a seat. Creates it if necessary. Returns NULL, with the reason in *why, on errors. */
 static tt_session *session_of(server *d, const tt_aggregator_seat *seat, char *why, size_t size) {
   tt_session *s = find_session(d, seat);
   const size_t bytes = tt_session_bytes(seat);
@@ -224,7 +224,7 @@ static uint32_t wanted(bool in, bool out) {
   return (in ? EPOLLIN : 0u) | (out ? EPOLLOUT : 0u);
 }
 
-/* Watches what a session waits for. */
+/* Watches the connections that a session waits for. */
 static void watch_members(const server *d, const tt_session *s) {
   for (uint32_t i = 0; i < s->seat.members; i++) {
     const tt_member *m = &s->member[i];
@@ -249,7 +249,7 @@ static void end_session(server *d, tt_session *s) {
   tt_session_free(s);
 }
 
-/* The connection to the aggregator above has ended. */
+/* Closes the connection to the aggregator above after it has ended. */
 static void leave_above(server *d, tt_uplink *u) {
   show_out(d, u->owner, false);
   u->owner = NULL;
@@ -267,7 +267,7 @@ static void go_on(server *d, tt_session *s) {
 
 /* ---- introductions ---- */
 
-/* Cannot block: little has been sent before. */
+/* Sends without blocking: the socket's buffer has room, because little was sent before. */
 static bool send_now(const guest *g, const void *bytes, size_t n) {
   return tt_secure_send(g->secure, g->fd, bytes, n) == (ssize_t)n;
 }
@@ -283,13 +283,13 @@ static int find_session_secret(const void *daemon, const char *name,
   return 1;
 }
 
-/* The first byte, which stays there to be read, tells whether a guest speaks TLS. */
+/* Peeks at the first byte, which tells whether a guest uses TLS. */
 static void hear_first_byte(server *d, guest *g) {
   char byte;
   if (recv(g->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) != 1 || !tt_tls_begins(byte)) return;
   if (d->tls)
     g->secure = tt_tls_serve(d->tls, g->fd, find_session_secret, d);
-  else if (send_now(g, "no TLS\r\n", 8)) /* its TLS takes this for an invalid record */
+  else if (send_now(g, "no TLS\r\n", 8)) /* a TLS client rejects this as an invalid record */
     show_out(d, g, true);
 }
 
@@ -352,7 +352,7 @@ static void take_request(server *d, guest *g) {
   go_on(d, s);
 }
 
-/* Reads the rest of a hello or a request. */
+/* Reads the remainder of a hello or a request. */
 static void listen_to(server *d, guest *g) {
   void *to = g->stage == HELLO ? (void *)&g->hello : (void *)&g->request;
   const size_t n = g->stage == HELLO ? sizeof g->hello : sizeof g->request;
@@ -370,7 +370,7 @@ static void listen_to(server *d, guest *g) {
 
 /* ---- the loop ---- */
 
-/* The member's connection ends. It may have left with all that it wanted, before all that it gives is read. */
+/* Handles the end of a member's connection. Some of its contributions may still be unread. */
 static void hear_end(server *d, guest *g, uint32_t events) {
   tt_session *s = g->session;
   const uint32_t i = g->request.seat.member;
@@ -386,7 +386,7 @@ static void hear_end(server *d, guest *g, uint32_t events) {
 
 static void attend(server *d, guest *g, uint32_t events) {
   const uint32_t ended = EPOLLRDHUP | EPOLLHUP | EPOLLERR;
-  if (g->fd < 0) return; /* an earlier event closed it */
+  if (g->fd < 0) return; /* an earlier event closed the connection */
   if (g->stage == LEAVING) {
     hear_out(d, g);
   } else if (g->stage == UPLINK) {
@@ -402,7 +402,7 @@ static void attend(server *d, guest *g, uint32_t events) {
   }
 }
 
-/* Frees what has left, and shows out those that take too long. */
+/* Frees closed connections, and closes those that take too long. */
 static void tidy(server *d) {
   const double now = tt_seconds();
   for (tt_session *s = d->first, *next; s; s = next) {
@@ -414,7 +414,7 @@ static void tidy(server *d) {
   for (guest **link = &d->guests, *g; (g = *link);) {
     if (is_stranger(g) && now - g->since > INTRODUCTION) show_out(d, g, false);
     if (g->stage == LEAVING && g->fd >= 0 && now - g->since > LEAVE) show_out(d, g, false);
-    /* a session closes nothing: it only says that a member's connection is over */
+    /* a session does not close a connection; it only reports that it has ended */
     if (g->stage == SEATED && g->session->member[g->request.seat.member].fd < 0)
       show_out(d, g, false);
     if (g->fd >= 0) {
@@ -426,7 +426,7 @@ static void tidy(server *d) {
   }
 }
 
-/* Continues sessions that had more to do; returns whether a session still has. */
+/* Continues sessions that had more work. Returns whether any of them may still have some. */
 static bool go_on_with_busy(server *d) {
   bool more = false;
   for (tt_session *s = d->first, *next; s; s = next) {
@@ -458,9 +458,9 @@ static tutti_status serve(server *d) {
   return TUTTI_OK;
 }
 
-/* ---- beginning and end ---- */
+/* ---- start and end ---- */
 
-/* First of all no process can connect any more: ranks take that as a sign that it has ended. */
+/* Closes the listener first: ranks that cannot connect any more conclude that the daemon has ended. */
 static void close_all(server *d) {
   if (d->listener >= 0) close(d->listener);
   while (d->first) end_session(d, d->first);

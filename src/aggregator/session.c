@@ -1,18 +1,17 @@
-/* session.c - the sums of some members, turn after turn.
+/* session.c - a session: sums the members' vectors, turn after turn.
  *
- * Idea       In a turn every member says which bytes of a vector it gives and which it wants. The session reads the
- *            next piece of one giver after the other, in the order of members, straight from its connection,
- *            and adds it up. A member that is ahead waits in its connection's buffers: TCP holds it
- *            back. Sums go into a ring, and from there to each member that wants them, as fast as it takes them.
- *            In an allreduce all members give and want the whole vector; in a broadcast only the root gives it; in an
- *            all-gather each member gives a block.
- * Cost       each byte is read once, added once and sent once per member. Memory: the ring and two pieces,
- *            whatever the vectors.
- *            With an aggregator above, pieces of the members' sum go there, and the ring gets the sums that
- *            come back.
- * Invariant  operands are added in the order of the members, so the bits do not depend on who comes first. A
- *            sum waits in the ring until every member has got it, or does not want it; if there is no room, nothing
- *            is read. No giver's bytes begin or end within a piece.
+ * Idea       In a turn, every member states which bytes of a vector it contributes and which it wants. The session
+ *            reads the next piece from each contributor in the order of the members, directly from the connection,
+ *            and adds it up. A member that is ahead is held back by TCP's flow control. Sums are written to a ring,
+ *            and sent from there to each member that wants them as fast as the member reads. In an allreduce, all
+ *            members contribute and want the whole vector. In a broadcast, only the root contributes it. In an
+ *            all-gather, each member contributes a block.
+ * Cost       Each byte is read once, added once, and sent once per member. Memory: the ring and two pieces,
+ *            for vectors of any size. With an aggregator above, pieces of the members' sum are sent there,
+ *            and the returned sums are written to the ring.
+ * Invariant  Operands are added in the order of the members, so the bits do not depend on the order of arrival. A
+ *            sum stays in the ring until every member that wants it has received it; if the ring is full, nothing
+ *            is read. No contribution begins or ends within a piece.
  * Source     Graham et al., SHARP, 2016; Sapio et al., SwitchML, NSDI 2021 (slots used in order, for
  *            bounded memory).
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -25,7 +24,8 @@
 
 #include "aggregator_daemon.h"
 
-enum { LEAST_PIECE = 4096, PIECES = 16 }; /* of a vector: the first sum leaves after 1/16 of it */
+/* PIECES: pieces per vector; the first sum is sent after 1/16 of it. */
+enum { LEAST_PIECE = 4096, PIECES = 16 };
 
 size_t tt_session_bytes(const tt_aggregator_seat *seat) {
   return sizeof(tt_session) + seat->members * sizeof(tt_member) + 2 * (size_t)TT_AGGREGATOR_PIECE +
@@ -56,7 +56,7 @@ void tt_session_free(tt_session *s) {
 
 /* ---- the ring ---- */
 
-/* The bytes that all members which are there have got. */
+/* Returns how many bytes of the ring all connected members have received. */
 static uint64_t taken_by_all(const tt_session *s) {
   uint64_t least = s->made;
   for (uint32_t i = 0; i < s->seat.members; i++)
@@ -68,7 +68,7 @@ static bool has_room(const tt_session *s, size_t n) {
   return s->made + n - taken_by_all(s) <= TT_AGGREGATOR_RING;
 }
 
-/* The caller has asked for room; a session that has none ends, and overwrites no sum. */
+/* Appends bytes to the ring. The caller has checked for room. Without room, the session ends, and no sum is overwritten. */
 static void put(tt_session *s, const void *bytes, size_t n) {
   s->over |= !has_room(s, n);
   if (s->over) return;
@@ -78,7 +78,7 @@ static void put(tt_session *s, const void *bytes, size_t n) {
   s->made += n;
 }
 
-/* The next turn begins in the ring. */
+/* Starts the next turn in the ring. */
 static void put_sum_head(tt_session *s, tutti_status status) {
   const size_t t = s->answered++ % TT_SESSION_TURNS;
   const uint64_t bytes = status ? 0 : s->up ? s->wants.bytes : s->head.bytes;
@@ -90,8 +90,8 @@ static void put_sum_head(tt_session *s, tutti_status status) {
   put(s, &sum, sizeof sum);
 }
 
-/* The number of finished bytes at m->out in the ring that the member wants. Bytes before them that it does not want
- * are skipped. */
+/* Returns the number of finished bytes at m->out in the ring that the member wants. Skips preceding bytes that it
+ * does not want. */
 static size_t wanted_now(const tt_session *s, tt_member *m) {
   while (m->turn < s->answered) {
     const size_t t = m->turn % TT_SESSION_TURNS;
@@ -109,7 +109,7 @@ static size_t wanted_now(const tt_session *s, tt_member *m) {
   return 0;
 }
 
-/* Sends a member the sums that it needs and has not received yet. */
+/* Sends a member the sums that it wants and has not received yet. */
 static void serve_member(tt_session *s, uint32_t i) {
   tt_member *m = &s->member[i];
   m->out_wanted = false;
@@ -133,7 +133,7 @@ static void serve_all(tt_session *s) {
 
 /* ---- reading ---- */
 
-/* Reads n bytes of the next member; false: they are not all there. */
+/* Reads n bytes from the next member. Returns false if they have not all arrived. */
 static bool read_next(tt_session *s, void *to, size_t n) {
   tt_member *m = &s->member[s->next];
   m->in_wanted = false;
@@ -152,7 +152,7 @@ static bool read_next(tt_session *s, void *to, size_t n) {
   return true;
 }
 
-/* Members made different calls, or sent invalid data. All members are notified. */
+/* Ends the turn because members made different calls, or sent invalid data. All members are notified. */
 static void refuse_turn(tt_session *s) {
   put_sum_head(s, TUTTI_ERR_MISMATCH);
   s->ending = true;
@@ -163,7 +163,7 @@ static bool is_within(const tt_stretch *x, const tt_aggregator_head *h, size_t e
          x->bytes % element == 0;
 }
 
-/* Widens a stretch so that it covers another one. */
+/* Extends a range so that it covers another one. */
 static void cover(tt_stretch *all, const tt_stretch *more) {
   if (!more->bytes) return;
   const uint64_t to = tt_max(all->bytes ? all->at + all->bytes : 0, more->at + more->bytes);
@@ -184,7 +184,7 @@ static bool is_sensible(const tt_session *s) {
   return h->bytes % element == 0 && (s->up || s->gives.bytes == h->bytes);
 }
 
-/* Is there a slot for the sums that members need in the next turn? */
+/* Returns true if every member has a slot for its range of the next turn. */
 static bool has_place(const tt_session *s) {
   for (uint32_t i = 0; i < s->seat.members; i++)
     if (s->member[i].fd >= 0 && s->answered - s->member[i].turn >= TT_SESSION_TURNS) return false;
@@ -225,7 +225,7 @@ static uint64_t end_of_gifts(const tt_session *s) {
   return s->gives.at + s->gives.bytes;
 }
 
-/* Bytes of the next piece. */
+/* Returns the size of the next piece, in bytes. */
 static size_t next_piece(const tt_session *s) {
   uint64_t n = tt_min((uint64_t)s->piece, end_of_gifts(s) - s->at);
   for (uint32_t i = 0; i < s->seat.members; i++) {
@@ -238,7 +238,7 @@ static size_t next_piece(const tt_session *s) {
   return (size_t)n;
 }
 
-/* Reads the piece of the next giver, and adds it; false: it is not all there. */
+/* Reads the piece of the next contributor and adds it. Returns false if it has not fully arrived. */
 static bool add_giver(tt_session *s, size_t n) {
   if (!read_next(s, s->givers ? s->operand : s->sum, n)) return false;
   const void *const in[] = {s->sum, s->operand};
@@ -246,12 +246,12 @@ static bool add_giver(tt_session *s, size_t n) {
   return true;
 }
 
-/* Adds up the next piece of all that give it. */
+/* Adds up the next piece of all members that contribute to it. Returns false if a piece has not fully arrived. */
 static bool sum_piece(tt_session *s) {
   const size_t n = next_piece(s), count = n / s->reducer.element;
   for (; s->next < s->seat.members; s->next++)
     if (gives_here(s, &s->member[s->next]) && !add_giver(s, n)) return false;
-  if (!s->givers) { /* their heads promised another vector */
+  if (!s->givers) { /* the members' heads described another vector */
     s->over = true;
     return false;
   }
@@ -278,7 +278,8 @@ static void ask_above(tt_session *s) {
   tt_uplink_put(s->up, &head, sizeof head);
 }
 
-/* Reads the head of the answer; false: it is not all there, or there is no room for the members' heads. */
+/* Reads the head of the answer. Returns false if it has not fully arrived, or if the ring has no room for
+ * the members' heads. */
 static bool hear_above(tt_session *s) {
   tt_uplink *u = s->up;
   if (!has_room(s, sizeof u->answer)) return false;
@@ -295,7 +296,7 @@ static bool hear_above(tt_session *s) {
   return true;
 }
 
-/* Takes sums into the ring. */
+/* Reads sums into the ring. Returns true if any arrived. */
 static bool take_above(tt_session *s) {
   const size_t at = s->made % TT_AGGREGATOR_RING;
   const uint64_t room = TT_AGGREGATOR_RING - (s->made - taken_by_all(s));
@@ -308,14 +309,14 @@ static bool take_above(tt_session *s) {
   return come;
 }
 
-/* Pieces go up while sums come back. */
+/* Sends pieces to the aggregator above while sums come back. Returns true if it made progress. */
 static bool pass_on(tt_session *s) {
   tt_uplink *u = s->up;
   bool moved = tt_uplink_send(u);
   u->in_wanted = false;
   if (s->at < end_of_gifts(s) && tt_uplink_room(u) >= s->piece) moved |= sum_piece(s);
   if (u->head < sizeof u->answer) moved |= hear_above(s);
-  if (s->stage == TT_HEADS) return true; /* it was refused */
+  if (s->stage == TT_HEADS) return true; /* the turn was refused */
   if (u->head == sizeof u->answer && take_above(s)) {
     moved = true;
     serve_all(s);
@@ -328,7 +329,7 @@ static bool pass_on(tt_session *s) {
   return true;
 }
 
-/* One step; false: nothing can be done now. */
+/* Does one step. Returns false if nothing can be done now. */
 static bool step(tt_session *s) {
   switch (s->stage) {
     case TT_HEADS:
@@ -338,7 +339,7 @@ static bool step(tt_session *s) {
       s->stage = s->up ? TT_SUMS : TT_ANSWER;
       if (s->up) ask_above(s);
       return true;
-    case TT_ANSWER: /* there is room since the heads were read */
+    case TT_ANSWER: /* the room was checked before the heads were read */
       put_sum_head(s, TUTTI_OK);
       s->stage = TT_SUMS;
       return true;
@@ -357,7 +358,7 @@ static bool has_all(const tt_session *s) {
   return taken_by_all(s) == s->made;
 }
 
-enum { GULP = 64 }; /* steps after which other sessions get their turn */
+enum { GULP = 64 }; /* number of steps after which other sessions run */
 
 void tt_session_go_on(tt_session *s) {
   int steps = 0;
@@ -375,7 +376,7 @@ void tt_session_go_on(tt_session *s) {
   if (s->ending && s->stage == TT_HEADS && has_all(s)) s->over = true;
 }
 
-/* Has the session read all that a member gives in the turn under way? */
+/* Returns true if the session has read everything that a member contributes in the current turn. */
 static bool has_given(const tt_session *s, uint32_t i) {
   const tt_member *m = &s->member[i];
   if (s->stage == TT_HEADS) return !s->next && !s->have;
@@ -387,7 +388,7 @@ void tt_session_leave(tt_session *s, uint32_t i) {
   tt_member *m = &s->member[i];
   m->in_wanted = m->out_wanted = false;
   s->ending = true;
-  /* without its bytes the others cannot get their sum; what they have not been sent is worthless */
+  /* without its bytes, the others cannot receive their sum; unsent sums are useless */
   if (!has_given(s, i) || s->here < s->seat.members) s->over = true;
   m->fd = -2;
 }

@@ -1,9 +1,10 @@
-/* uplink.c - a session's way to the aggregator above: the sum of its members goes up, the sum of all comes back.
+/* uplink.c - a session's connection to the aggregator above: sends the sum of its members, and
+ * receives the sum of all.
  *
- * Idea       For the aggregator above, this session is one member of a session there. What its members give together
- *            is what it gives; what they want together, from the first such byte to the last, it wants.
- * Cost       a copy into a buffer of two pieces on the way up; none on the way back, which ends in the ring.
- * Invariant  One turn is under way at a time.
+ * Idea       For the aggregator above, this session is one member of a session there. It contributes what its
+ *            members contribute together, and wants the smallest range that covers everything its members want.
+ * Cost       One copy into a buffer of two pieces for the outgoing bytes. Incoming bytes are read directly into the ring.
+ * Invariant  Only one turn is active at a time.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
-/* hybrid.c - two wires as one: ranks that share memory use it, the others exchange messages.
+/* hybrid.c - combines two wires: ranks that share memory use it, all others exchange messages.
  *
- * Idea       Each call goes to the wire that leads to its peer; a call that concerns all peers goes
- *            to both wires. There are neither flag slots nor an arena, so the engine runs the
- *            schedules step by step.
- * Invariant  All memory handed out is shared memory, which both wires can send from.
+ * Idea       Each call is passed to the wire that connects to its peer; a call that concerns all
+ *            peers is passed to both wires. The combined wire has neither flag slots nor an arena,
+ *            so the engine runs schedules step by step.
+ * Invariant  All memory that the wire allocates is shared memory, and both wires can send from it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -13,15 +13,15 @@
 typedef struct hybrid {
   tt_wire wire;
   tt_wire *far, *near;
-  int wake_fd;     /* of a sleeping rank; -1: none */
-  int near_rank[]; /* < 0: the peer is on the far wire */
+  int wake_fd;     /* of a sleeping rank, or -1 */
+  int near_rank[]; /* negative if the peer is on the far wire */
 } hybrid;
 
 static hybrid *of(tt_wire *w) {
   return (hybrid *)w;
 }
 
-/* The wire to a peer; *peer becomes its rank on that wire. */
+/* Returns the wire to a peer, and replaces *peer by its rank on that wire. */
 static tt_wire *way(tt_wire *w, int *peer) {
   hybrid *h = of(w);
   if (h->near_rank[*peer] < 0) return h->far;
@@ -119,8 +119,8 @@ static bool hybrid_silent(tt_wire *w, int peer, uint64_t seq) {
   return to->peer->silent && to->peer->silent(to, peer, seq);
 }
 
-/* If the network has descriptors that wake a sleeper, the rank sleeps on these and on its wake_fd,
- * which peers on this host signal. Otherwise it must poll for messages and only naps. */
+/* If the network has descriptors that wake a sleeping rank, the rank sleeps on them and on wake_fd,
+ * which peers on this host signal. Otherwise it must poll for messages and sleeps only briefly. */
 static uint32_t hybrid_sleep_begin(tt_wire *w) {
   hybrid *h = of(w);
   h->wake_fd = h->far->traits.wakes ? h->near->peer->wake_fd_open(h->near) : -1;

@@ -1,12 +1,12 @@
-/* wire.h - the wire: moves bytes between two ranks of a communicator.
+/* wire.h - the wire, which moves bytes between two ranks of a communicator.
  *
- * Idea       Per ordered pair and lane, a FIFO stream of pieces. The engine pushes bytes, peeks at
- *            arrived bytes as a borrowed view, and releases them; lanes keep concurrent operations
- *            separate.
- * Stamp      Every piece carries the number and hash of its operation: one comparison detects that
- *            two ranks made different calls.
- * Invariant  No call blocks but `sleep`, `inquire` and `quiesce`; a piece is never visible before
- *            its bytes.
+ * Idea       Each ordered pair of ranks has a FIFO stream of pieces per lane. The engine pushes
+ *            bytes, looks at arrived bytes through a borrowed view, and releases them. Lanes keep
+ *            concurrent operations separate.
+ * Stamp      Every piece carries the number and hash of its operation, so one comparison detects
+ *            that two ranks made different calls.
+ * Invariant  No call except `sleep`, `inquire` and `quiesce` blocks. A piece never becomes visible
+ *            before its bytes.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_WIRE_H
 #define TT_WIRE_H
@@ -16,65 +16,69 @@
 #include "core.h"
 #include "tutti_net.h"
 
-/* TT_ROUNDS: rounds of an operation; in each, a rank publishes bytes for its peers in a flag slot. There is one round per level
- * within a machine (package, NUMA node, cache, core). The others: bytes of a slot of the first round, and of a later one. */
+/* TT_ROUNDS: number of rounds in an operation, one for each level within a machine (package, NUMA node, cache, core). In each
+ * round, a rank publishes bytes for its peers in a flag slot. TT_FLAG_BYTES, TT_LATER_BYTES: size of a slot in the first
+ * round and in later rounds. */
 enum { TT_ROUNDS = 4, TT_FLAG_BYTES = 4096, TT_LATER_BYTES = 512 };
-/* The bytes of a slot of a later round in a communicator that is made for `ranks`, a multiple of TT_LATER_BYTES: fewer
- * on many ranks, because every rank pays for its slots in memory. A wire has tt_wire.later_bytes: its communicator may
- * have been made for more ranks than it has. */
+/* Size of a later round's slot, in bytes, for a communicator created with `ranks` ranks. It is a multiple of
+ * TT_LATER_BYTES and shrinks as the number of ranks grows, because every rank needs memory for its slots. Use
+ * tt_wire.size.later for an existing wire: its communicator may have been created for more ranks than it has. */
 static inline size_t tt_later_bytes(int ranks) {
   const size_t fair = 16 * (size_t)TT_FLAG_BYTES / (size_t)ranks;
   return tt_max(TT_LATER_BYTES, tt_min(TT_FLAG_BYTES, fair / TT_LATER_BYTES * TT_LATER_BYTES));
 }
 
-/* Operations, messages and pieces are numbered by 64 bits, which never wrap around. What travels between hosts may carry
- * the low 32 bits: tt_widen finds the rest. */
+/* Operations, messages and pieces have 64-bit numbers, which never wrap around. Messages between hosts may carry only
+ * the low 32 bits; tt_widen restores the full number. */
 typedef struct tt_stamp {
   uint64_t seq;
   uint32_t hash;
 } tt_stamp;
 
-/* The number with these low 32 bits that is nearest to `near`: the numbers that ranks exchange differ by far less than
- * 2^31. */
+/* Returns the number closest to `near` that has these low 32 bits. The numbers that ranks exchange differ by far less
+ * than 2^31. */
 static inline uint64_t tt_widen(uint32_t low, uint64_t near) {
   return near + (uint64_t)(int64_t)(int32_t)(low - (uint32_t)near);
 }
 
-/* The record of its operation `seq` that a rank publishes before its first step. */
+/* The call signature of an operation, which a rank publishes before its first step. */
 typedef struct tt_record {
   tt_stamp stamp;
   uint32_t coll, type, op;
-  uint32_t root; /* without a root: 0, or a hash of the ranks' counts */
+  uint32_t root; /* for collectives without a root: 0, or a hash of the ranks' counts */
   uint64_t count;
 } tt_record;
 
-/* The state of a rank in a communicator, as its peers and `tutti doctor` see it. Only the rank
- * writes it: `over` after every operation, the rest when it has waited for a while. */
-enum { TT_WORDS = 48 }; /* bytes of a name or a tag, the final zero included */
-#define TT_ANY_RANK UINT32_MAX /* a message of any rank is awaited */
+/* The state of a rank in a communicator, as seen by its peers and by `tutti doctor`. Only the rank itself
+ * writes it. It updates `over` after every operation, and the other fields once it has waited for a while. */
+enum { TT_WORDS = 48 }; /* size of a name or a tag in bytes, including the terminating zero */
+#define TT_ANY_RANK UINT32_MAX /* the rank is waiting for a message from any rank */
 typedef struct tt_shown {
-  atomic_ullong over;     /* operations before it are over here */
-  atomic_ullong waits_in; /* the operation it waits in, or the tag of the message it waits for */
-  atomic_uint waits_at;   /* the step it waits at */
-  atomic_uint waits_for;  /* the rank of the communicator it waits for; or TT_ANY_RANK */
-  atomic_uint waits_near; /* that rank's heap; UINT32_MAX: of another node */
-  atomic_uint message;    /* 0: waits in an operation; 1: to receive a message; 2: to send one */
+  atomic_ullong over;     /* all operations before this one have ended on this rank */
+  atomic_ullong waits_in; /* the operation that this rank is waiting in, or the tag of the message
+                             it is waiting for */
+  atomic_uint waits_at;   /* the step it is waiting at */
+  atomic_uint waits_for;  /* the rank (in the communicator) that it is waiting for, or
+                             TT_ANY_RANK */
+  atomic_uint waits_near; /* that rank's heap; UINT32_MAX if it is on another node */
+  atomic_uint message;    /* 0: waiting in an operation; 1: waiting to receive a message; 2: waiting
+                             to send one */
   atomic_uint type;       /* element type */
   atomic_ullong count;    /* number of elements */
-  atomic_ullong seen;     /* last poll, us of CLOCK_MONOTONIC */
-  atomic_ullong since;    /* start of the wait, written last; 0: not waiting */
+  atomic_ullong seen;     /* time of the last poll, in us of CLOCK_MONOTONIC */
+  atomic_ullong since;    /* start of the wait, written last; 0 if not waiting */
   uint32_t ranks, rank;   /* of the communicator; written once */
-  uint64_t home;          /* offset of the first rank's control block, the same for all that share
+  uint64_t home;          /* offset of the first rank's control block, equal on all ranks that share
                              memory */
   char name[TT_WORDS],
-      tag[TT_WORDS]; /* of the communicator; of the call it waits in. Empty: none */
+      tag[TT_WORDS]; /* name of the communicator; tag of the current call; empty if unset */
 } tt_shown;
 
-/* A rank's progress with the pieces that pass through its arena, counted over all operations:
- * pieces put in, blocks summed, results fetched. */
+/* Counters of a rank's progress with the pieces that pass through its arena, over all operations:
+ * pieces written, blocks summed, results fetched. */
 typedef enum tt_counter { TT_PUT, TT_SUM, TT_GOT, TT_COUNTERS } tt_counter;
 
-/* Words that rank 0 publishes (tt_memory_ops): of routes (fast/route.h); at TT_PLAN_ADVICE and up, of plans (run/rival.c). */
+/* Words that rank 0 publishes (tt_memory_ops): routes (fast/route.h), and from TT_PLAN_ADVICE up, plans (run/rival.c). */
 enum { TT_PLAN_ADVICE = 128, TT_PLAN_SIZES = 24, TT_ADVICE = TT_PLAN_ADVICE + TT_PLAN_SIZES };
 
 typedef struct tt_wire tt_wire;
@@ -82,41 +86,41 @@ typedef struct tt_wire tt_wire;
 /* ---- a channel per peer and lane: bytes ---- */
 
 typedef struct tt_channel_ops {
-  /* Take up to n bytes of the stream to `peer`, part of a message of which `left` bytes remain,
-   * these included. Returns how many were taken (0: no capacity now). *ticket: 0 if they were
-   * copied, else the ticket to pass to `consumed`; the bytes must not change until it returns true.
-   * *status: set if out of memory. */
+  /* Accepts up to n bytes of the stream to `peer`. They belong to a message of which `left` bytes
+   * remain, including these. Returns the number of bytes accepted (0 if it has no capacity now).
+   * *ticket is 0 if they were copied; otherwise it is the ticket to pass to `consumed`, and the
+   * bytes must not change until that returns true. *status is set if out of memory. */
   size_t (*push)(tt_wire *w, int peer, int lane, tt_stamp stamp, const void *bytes, size_t n,
                  size_t left, uint64_t *ticket, tutti_status *status);
   bool (*consumed)(tt_wire *w, int peer, int lane, uint64_t ticket);
-  /* Bytes at the head of the stream from `peer` (0: none yet). */
+  /* Returns the number of bytes at the head of the stream from `peer` (0 if none have arrived). */
   size_t (*head)(tt_wire *w, int peer, int lane, tt_stamp *stamp);
-  /* A view of the first bytes at the head, at least one and at most *n; NULL (and *status) if the
-   * peer's memory turns out to be unreadable. */
+  /* Returns a view of the first bytes at the head: at least one byte and at most *n. Returns NULL
+   * and sets *status if the peer's memory turns out to be unreadable. */
   const void *(*view)(tt_wire *w, int peer, int lane, size_t *n, tutti_status *status);
-  /* Release the first n bytes at the head. */
+  /* Releases the first n bytes at the head. */
   void (*release)(tt_wire *w, int peer, int lane, size_t n);
-  /* Announce that the next n bytes from `peer` for this operation, part of a message of which
-   * `left` bytes remain, will be pulled to `to`; to == NULL: they will be viewed. NULL: the wire
-   * has no use for this. */
+  /* Announces that the next n bytes from `peer` for this operation will be pulled to `to`, or
+   * viewed if `to` is NULL. They belong to a message of which `left` bytes remain. The function is
+   * NULL if the wire does not need the announcement. */
   void (*expect)(tt_wire *w, int peer, int lane, void *to, size_t n, size_t left);
-  /* Move n bytes from the head to `to` and release them: like view, without an extra copy. */
+  /* Moves n bytes from the head to `to` and releases them. This is like `view`, without an extra copy. */
   bool (*pull)(tt_wire *w, int peer, int lane, void *to, size_t n, tutti_status *status);
-  /* A peer that has to take something yet that operations of this rank pushed, or else it is lost when the wire closes;
-   * -1: none. NULL: what was pushed outlives the wire. */
+  /* Returns a peer that has not yet received all bytes that this rank's operations pushed, or -1. Those bytes would be
+   * lost if the wire were closed. The function is NULL if pushed bytes outlive the wire. */
   int (*owed)(tt_wire *w);
 } tt_channel_ops;
 
 /* ---- memory that ranks share: flag slots, the arena, allocation ---- */
 
 typedef struct tt_memory_ops {
-  /* Flag slots: bytes that every rank can read once they are set; an operation has one in each of
-   * TT_ROUNDS rounds. flag_slot: where to write the bytes of operation `seq`; NULL while a peer may
-   * still read the slot's previous operation. flag_set: publish them; all operations before `oldest`
-   * have ended on this rank. flag_get: a peer's bytes, valid until this rank reports that `seq` has
-   * ended; NULL if they are not set yet. flag_ahead: fetch the lines of a later slot, which peers have
-   * read before, for writing. flag_keeper: a peer that may still read the previous bytes of the slot of
-   * the first round; -1: none. */
+  /* Flag slots hold bytes that every rank can read once they are set. An operation has one slot in each of TT_ROUNDS rounds.
+   * flag_slot: returns where to write the bytes of operation `seq`, or NULL while a peer may still read the slot's previous
+   * operation.
+   * flag_set: publishes these bytes; all operations before `oldest` have ended on this rank.
+   * flag_get: returns a peer's bytes, valid until this rank reports that `seq` has ended, or NULL if they are not set yet.
+   * flag_ahead: prefetches the cache lines of a later slot for writing; peers have read them before.
+   * flag_keeper: returns a peer that may still read the previous bytes of the first round's slot, or -1. */
   void *(*flag_slot)(tt_wire *w, uint64_t seq, uint32_t round, size_t bytes);
   void (*flag_set)(tt_wire *w, tt_stamp stamp, uint32_t round, uint64_t oldest);
   const void *(*flag_get)(tt_wire *w, int peer, uint64_t seq, uint32_t round, size_t bytes,
@@ -124,11 +128,12 @@ typedef struct tt_memory_ops {
   void (*flag_ahead)(tt_wire *w, uint64_t seq, uint32_t round, size_t bytes);
   int (*flag_keeper)(tt_wire *w, uint64_t seq, size_t bytes);
 
-  /* Memory that peers read. arena: this rank's, `slots` slots of `piece` bytes; NULL if out of
-   * memory. export: a name for n bytes of this rank's memory, valid on every peer; 0 if they must
-   * go through the arena. worth: are the n bytes behind a name expected to be read faster there than in the arena? map: a view of a peer's bytes, `from` bytes past the name, at most *n;
-   * NULL and a status on errors. fetch: copy them. publish, published: this rank's progress
-   * counter, a peer's. */
+  /* Memory that peers read.
+   * arena: returns this rank's arena of `slots` slots of `piece` bytes, or NULL if out of memory.
+   * export: returns a name for n bytes of this rank's memory, valid on every peer, or 0 if they must go through the arena.
+   * worth: returns true if reading the n bytes behind a name is expected to be faster there than through the arena.
+   * map: returns a view of at most *n of a peer's bytes, starting `from` bytes past the name; NULL and *status on errors.
+   * fetch: copies such bytes. publish: sets this rank's progress counter. published: reads a peer's counter. */
   void *(*arena)(tt_wire *w);
   uint64_t (*export)(tt_wire *w, const void *bytes, size_t n);
   bool (*worth)(tt_wire *w, uint64_t name, size_t n);
@@ -136,37 +141,39 @@ typedef struct tt_memory_ops {
                      tutti_status *status);
   bool (*fetch)(tt_wire *w, int peer, uint64_t name, size_t from, void *to, size_t n,
                 tutti_status *status);
-  /* writable: a peer's memory behind a name if this rank may write to it; else NULL. */
+  /* writable: returns a peer's memory behind a name if this rank may write to it, or NULL. */
   void *(*writable)(tt_wire *w, uint64_t name);
   void (*publish)(tt_wire *w, tt_counter counter, uint64_t value);
   uint64_t (*published)(tt_wire *w, int peer, tt_counter counter);
-  /* advise: rank 0 shows a word under `index`, below TT_ADVICE. advised: the last one; 0: none yet. NULL: not all ranks
-   * share memory. */
+  /* advise: rank 0 publishes a word under `index` (below TT_ADVICE). advised: returns the last word published, or 0.
+   * Both are NULL if not all ranks share memory. */
   void (*advise)(tt_wire *w, int index, uint64_t word);
   uint64_t (*advised)(tt_wire *w, int index);
 
-  /* A rank reads or writes its peers' memory only between enter and leave; enter returns false when
-   * the communicator has ended. quiesce: after that, wait until no rank is inside; false if a live
-   * rank does not leave in time and may still write: then revoke the memory it may write to (NULL:
-   * no peer writes). */
+  /* A rank reads or writes its peers' memory only between enter and leave. enter returns false if
+   * the communicator has ended. After that, quiesce waits until no rank is inside. It returns false
+   * if a live rank does not leave in time and may still write; then call revoke on the memory it
+   * may write to. revoke is NULL if no peer writes. */
   bool (*enter)(tt_wire *w);
   void (*leave)(tt_wire *w);
   bool (*quiesce)(tt_wire *w);
   void (*revoke)(tt_wire *w, void *memory, size_t bytes);
 
-  /* Memory that peers read without a copy, zeroed; NULL if out of memory. */
+  /* Allocates zeroed memory that peers can read without a copy. Returns NULL if out of memory. */
   void *(*alloc)(tt_wire *w, size_t bytes);
   bool (*free)(tt_wire *w, void *memory);
 } tt_memory_ops;
 
-/* ---- the other ranks: their calls, whether they live, waiting for them ---- */
+/* ---- the other ranks: their calls, whether they are alive, and waiting for them ---- */
 
 typedef struct tt_peer_ops {
-  /* record: publish this rank's record. over: all operations before `oldest` have ended on this rank;
-   * wakes: peers may be asleep that wait for that. read_record: a peer's record of operation `seq`: 1
-   * read, 0 not yet published, -1 the peer is already far ahead, TT_UNKNOWN not reported. ask: request
-   * a peer's records and send it this rank's. inquire: ask all and wait up to `most` seconds for
-   * answers. silent: the peer has not answered. NULL: records are always readable. */
+  /* record: publishes this rank's record.
+   * over: all operations before `oldest` have ended on this rank; wakes: peers that wait for this may be asleep.
+   * read_record: reads a peer's record of operation `seq`. Returns 1 if it was read, 0 if it is not yet published, -1 if the
+   * peer is already far ahead, TT_UNKNOWN if it was not reported.
+   * ask: requests a peer's records and sends it this rank's.
+   * inquire: asks all peers and waits up to `most` seconds for answers.
+   * silent: returns true if the peer has not answered. The last three are NULL if records are always readable. */
   void (*record)(tt_wire *w, const tt_record *record);
   void (*over)(tt_wire *w, uint64_t oldest, bool wakes);
   int (*read_record)(tt_wire *w, int peer, uint64_t seq, tt_record *record);
@@ -174,200 +181,208 @@ typedef struct tt_peer_ops {
   void (*inquire)(tt_wire *w, uint64_t seq, double most);
   bool (*silent)(tt_wire *w, int peer, uint64_t seq);
 
-  /* Sleep protocol: sleep_begin; poll once more; sleep until a peer acts or `limit_us` has passed;
-   * sleep_end. */
+  /* To sleep: call sleep_begin, poll once more, call sleep, which returns when a peer acts or after
+   * `limit_us`, and then sleep_end. */
   uint32_t (*sleep_begin)(tt_wire *w);
   void (*sleep)(tt_wire *w, uint32_t futex, uint32_t limit_us);
   void (*sleep_end)(tt_wire *w);
-  /* Replaces sleep_begin for a rank that sleeps on descriptors: returns one that becomes readable when
-   * a peer acts; -1: unavailable now. wake_fd_close replaces sleep_end. NULL: not supported. */
+  /* Replaces sleep_begin for a rank that sleeps on descriptors. Returns a descriptor that becomes readable when a peer
+   * acts, or -1 if this is unavailable now. wake_fd_close replaces sleep_end. Both are NULL if not supported. */
   int (*wake_fd_open)(tt_wire *w);
   void (*wake_fd_close)(tt_wire *w, int wake_fd);
 
-  /* abort: announce to all ranks that the communicator has ended. aborted: the status that a peer has
-   * announced (TUTTI_OK if none) and, if requested, the reason; on request, also reports a rank that
-   * died while announcing the failure. */
+  /* abort: announces to all ranks that the communicator has ended. aborted: returns the status that a
+   * peer has announced (TUTTI_OK if none) and, if size is not 0, the reason. With a reason requested,
+   * it also reports a rank that died while announcing the failure. */
   void (*abort)(tt_wire *w, tutti_status status, const char *reason);
   tutti_status (*aborted)(tt_wire *w, char *reason, size_t size);
-  /* False if the peer's process is known to be gone. */
+  /* Returns false if the peer's process is known to have ended. */
   bool (*alive)(tt_wire *w, int peer);
-  /* True if the peer's process is known to be stopped (SIGSTOP, a debugger). NULL: never known. */
+  /* Returns true if the peer's process is known to be stopped (SIGSTOP, a debugger). NULL if the wire cannot detect this. */
   bool (*stopped)(tt_wire *w, int peer);
   long (*pid)(tt_wire *w, int peer);
-  /* A peer's state; NULL: not visible. */
+  /* Returns a peer's state, or NULL if it is not visible. */
   const tt_shown *(*shown)(tt_wire *w, int peer);
-  /* Leave all peers, and free the wire. */
+  /* Disconnects from all peers and frees the wire. */
   void (*close)(tt_wire *w);
 } tt_peer_ops;
 
-/* ---- the network, if there is one ---- */
+/* ---- the network, if the wire has one ---- */
 
-/* Arguments for a new network among the ranks of a wire; all of them call `split`, or, with a number, those of the network
- * alone. */
+/* Arguments for a new network among the ranks of a wire. All ranks of the wire call `split`. If a number is used, only the
+ * ranks of the new network do. */
 typedef struct tt_split {
   int color, key;
   int32_t asks;       /* smallest request of all ranks, for tutti_comm_grow */
-  uint32_t number;    /* if the network needs one */
+  uint32_t number;    /* used if the network needs one */
   const int *members; /* ranks of the color, in order */
-  int n;              /* how many; 0: this rank is in none */
-  uint64_t id; /* of the new network; 0: as the splits before say, if all ranks took part in them */
+  int n;              /* number of members; 0 if this rank is not in a new network */
+  uint64_t id; /* of the new network; 0 derives it from the number of earlier splits, which requires
+                  that all ranks took part in them */
 } tt_split;
 
 typedef struct tt_net_ops {
-  /* Let the network make progress and process arrived messages; each waiting thread must call this.
-   * An error means that the network failed; tutti_error() says how. *moved: set if anything
-   * came. */
+  /* Makes progress and processes arrived messages; each waiting thread must call this. An error
+   * means that the network failed; tutti_error() has the reason. Sets *moved if anything
+   * arrived. */
   tutti_status (*poll)(tt_wire *w, bool *moved);
-  /* The same, but block until something has come; only if traits.can_wait. */
+  /* Like poll, but blocks until something has arrived. Available only if traits.can_wait. */
   tutti_status (*wait)(tt_wire *w, bool *moved);
-  /* Sleep until a message arrives, descriptor `also` becomes readable (-1: none), or the limit
+  /* Sleeps until a message arrives, descriptor `also` (unless -1) becomes readable, or the limit
    * passes. */
   void (*sleep)(const tt_wire *w, int also, uint32_t limit_us);
-  /* Do sent messages stay in this process until some thread polls? */
+  /* Returns true if sent messages stay in this process until some thread polls. */
   bool (*has_unsent)(const tt_wire *w);
-  /* A number for `split`: the ranks use the highest of theirs; 0: the network needs none. */
+  /* Returns a number for `split`, or 0 if the network needs none. The ranks use the highest of their numbers. */
   uint32_t (*fresh_number)(const tt_wire *w);
-  /* A network of the ranks of one color (tutti_net.h); TUTTI_ERR_SYSTEM with the network's reason.
-   * *taken: the number is in use, so all ranks must agree on another. */
+  /* Makes a network of the ranks of one color (tutti_net.h). Fails with TUTTI_ERR_SYSTEM and the network's
+   * reason. *taken is set if the number is in use, so that all ranks must agree on another. */
   tutti_status (*split)(tt_wire *w, const tt_split *s, tutti_net *net, bool *taken);
-  /* Process ids by rank, for error messages; copied. */
+  /* Sets the process ids by rank, for error messages. Copies them. */
   tutti_status (*set_pids)(tt_wire *w, const int64_t *pids);
-  /* Simulated networks: per peer, the level that separates it from this rank; copied. at_once: as below. */
+  /* For simulated networks: sets the level that separates each peer from this rank, and copies the array.
+   * at_once: see tt_pacing. */
   tutti_status (*set_levels)(tt_wire *w, const uint8_t *level, bool at_once);
-  /* Of simulated ranks, which are one process: a table of proofs of `ranks` wires; NULL: out of memory. */
+  /* Simulated ranks share one process: makes their table of proofs, for `ranks` wires. Returns NULL if out of memory. */
   atomic_ullong *(*make_proofs)(int ranks);
-  /* Takes one's own, or one more wire's (joins) place at it. The last wire that closes frees it. */
+  /* Attaches the wire to the table. If `joins`, the wire is not among those the table was made for
+   * and adds a reference. The last wire that closes frees the table. */
   void (*share_proofs)(tt_wire *w, atomic_ullong *proofs, bool joins);
-  /* How a lost peer ended, as the rest of a sentence: "died", unless the network knows more. */
+  /* Writes how a lost peer ended, to complete a sentence: "died", unless the network has details. */
   void (*exit_words)(tt_wire *w, int peer, char *words, size_t size);
 } tt_net_ops;
 
-/* ---- outside: a process that is not in the job, and stands for the last ranks of a schedule (aggregator/) ---- */
+/* ---- outside: a process outside the job that acts as the last ranks of a schedule (aggregator/) ---- */
 
-/* What one run of an operation sends outside, and gets back. Runs take their turns in the order
- * of operations and slices, which is the same on all ranks; and in each, the virtual ranks theirs in
- * the order of their numbers: their parts, one after the other, are the vector. */
-enum { TT_PARTS = 16 };     /* virtual ranks at most */
-typedef struct tt_stretch { /* of a vector; bytes */
+/* The data that one run of an operation sends to the outside process and receives from it. Runs are served in
+ * the order of operations and slices, which is the same on all ranks. Within a run, the virtual ranks are
+ * served in the order of their numbers; the concatenation of their parts is the vector. */
+enum { TT_PARTS = 16 };     /* maximum number of virtual ranks */
+typedef struct tt_stretch { /* a range of a vector, in bytes */
   uint64_t at, bytes;
 } tt_stretch;
 typedef struct tt_share {
   int lane;
-  int first; /* of the virtual ranks that this rank trades with */
+  int first; /* of the virtual ranks that this rank exchanges data with */
   tt_stamp stamp;
   uint32_t slice, slices;
-  uint32_t type, op;       /* of tutti_type and tutti_op */
-  uint32_t data;           /* ranks whose vectors are summed */
-  uint64_t bytes;          /* of the vector, the same on all ranks */
-  tt_stretch gives, wants; /* what this rank sends of it, and gets */
-  uint64_t beside;         /* B that it sends to ranks of other hosts at the same time */
-  uint64_t given[TT_PARTS], wanted[TT_PARTS]; /* of these, per virtual rank */
+  uint32_t type, op;       /* tutti_type and tutti_op */
+  uint32_t data;           /* number of ranks whose vectors are summed */
+  uint64_t bytes;          /* size of the vector, the same on all ranks */
+  tt_stretch gives, wants; /* the ranges that this rank sends and receives */
+  uint64_t beside;         /* bytes that it sends to ranks on other hosts at the same time */
+  uint64_t given[TT_PARTS], wanted[TT_PARTS]; /* bytes of `gives` and `wants` for each virtual
+                                                 rank */
 } tt_share;
 
 typedef struct tt_outside_ops {
-  /* A run begins: its bytes pass when its turn comes. over: they have, both ways; only then may another run use
-   * the lane. *status: TUTTI_ERR_MISMATCH if ranks made different calls. */
+  /* begin: starts a run; its bytes are transferred when the earlier runs have finished. over: returns true once
+   * they have been transferred in both directions; only then may another run use the lane. *status is
+   * TUTTI_ERR_MISMATCH if ranks made different calls. */
   void (*begin)(tt_wire *w, const tt_share *share);
   bool (*over)(const tt_wire *w, int lane, tutti_status *status);
-  /* Passes messages without bytes, which no run pushes or pulls; true: something moved. */
+  /* Transfers messages without bytes, which no run pushes or pulls. Returns true if it made progress. */
   bool (*drive)(tt_wire *w);
-  /* Once it is lost: does it still accept connections? Then it may have ended the sums because a rank died. Waits for at
-   * most 0.1 s. */
+  /* After the connection was lost: returns true if the process still accepts connections. It may then have ended the
+   * sums because a rank died. Waits at most 0.1 s. */
   bool (*answers)(const tt_wire *w);
-  /* The communicator has ended; its sums end on all members. */
+  /* The communicator has ended: ends its sums on all members. */
   void (*quit)(tt_wire *w);
-  /* A descriptor that becomes readable when the connection has data to read or space to write, or
-   * when `also` becomes readable (-1: none). -1: unavailable. */
+  /* Returns a descriptor that becomes readable when the connection has data to read or space to
+   * write, or when `also` (unless -1) becomes readable. Returns -1 if unavailable. */
   int (*sleep_fd)(tt_wire *w, int also);
-  /* Where it is, "HOST:PORT", and why it is lost. */
+  /* where: the address, "HOST:PORT". why: the reason the connection was lost. */
   const char *(*where)(const tt_wire *w);
   const char *(*why)(const tt_wire *w);
 } tt_outside_ops;
 
 typedef struct tt_outside {
   const tt_outside_ops *ops;
-  tt_wire *wire; /* to it, with a channel to rank `ranks` of a schedule and those above */
-  /* All ranks are members of one session, and each host has a whole vector. Otherwise each rank is in the
-   * session of the ranks that have the same part of it on their hosts. */
+  tt_wire *wire; /* to the outside process, with channels to rank `ranks` of a schedule and above */
+  /* True if all ranks are members of one session, and each host has a whole vector. Otherwise, each rank
+   * is in the session of the ranks that have the same part of the vector on their hosts. */
   bool one_session;
-  double link;  /* B/s of this host's link; 0: not known */
+  double link;  /* bandwidth of this host's link in B/s; 0 if unknown */
   int sessions; /* if blocks belong to ranks, rank r is in session r mod `sessions` */
 } tt_outside;
 
-/* What a network is like. */
+/* Properties of a network. */
 typedef struct tt_net_traits {
   const char *name;
-  bool simulated;  /* its ranks are */
+  bool simulated;  /* its ranks are simulated */
   bool can_wait;   /* net->wait blocks */
   bool yields;     /* polling yields the CPU */
   bool wakes;      /* an arriving message wakes a sleeper */
-  bool any_thread; /* any thread may call it, whatever the other threads call */
+  bool any_thread; /* thread-safe: any thread may call it at any time */
 } tt_net_traits;
 
-/* Of ranks on several hosts, some of which share memory: the wire among those of this rank's host, where rank r is
- * rank[r]; < 0: of another host. NULL: the wire is of one kind. */
+/* For ranks on several hosts, some of which share memory: the wire among the ranks of this host. Rank r has number
+ * rank[r] on it, or a negative one if it is on another host. `wire` is NULL if all ranks use the same kind of wire. */
 typedef struct tt_near_wire {
   tt_wire *wire;
   const int *rank;
 } tt_near_wire;
 
-/* Bytes, the same on all ranks. */
+/* Sizes in bytes, the same on all ranks. */
 typedef struct tt_wire_sizes {
-  size_t flag;    /* most of a flag slot of the first round; 0: the wire has none */
-  size_t later;   /* of a slot of a later round */
-  size_t piece;   /* of a slot of the arena; 0: no arena */
-  uint32_t slots; /* number of these slots */
-  size_t beside;  /* that `push` takes whole or not at all, and copies */
+  size_t flag;    /* maximum size of a flag slot of the first round; 0 if the wire has no flag
+                     slots */
+  size_t later;   /* size of a slot of a later round */
+  size_t piece;   /* size of an arena slot; 0 if the wire has no arena */
+  uint32_t slots; /* number of arena slots */
+  size_t beside;  /* up to this size, `push` copies a message, entirely or not at all */
 } tt_wire_sizes;
 
-/* Messages wait for their turn (engine/pace.c). */
+/* Pacing: when messages may leave (engine/pace.c). */
 typedef struct tt_pacing {
   const uint8_t
-      *level;   /* per peer, the level that separates it from this rank; NULL: they are not paced */
-  bool at_once; /* messages of a step leave together */
+      *level;   /* for each peer, the level that separates it from this rank; NULL if messages are
+                   not paced */
+  bool at_once; /* all messages of a step leave simultaneously */
 } tt_pacing;
 
 struct tt_wire {
   const tt_channel_ops *channel;
   const tt_memory_ops *memory;
   const tt_peer_ops *peer;
-  const tt_net_ops *net; /* NULL: not over a network alone */
-  /* For ranks that continue after a failure (agree.h); NULL: the wire is of another kind, or the
-   * network cannot do it. */
+  const tt_net_ops *net; /* NULL unless all messages use a network */
+  /* For ranks that continue after a failure (agree.h). NULL if the wire is of another kind, or if
+   * the network does not support it. */
   const struct tt_shm_agree_ops *shm_agree;
   const struct tt_net_agree_ops *net_agree;
-  tt_outside *outside; /* NULL: the ranks are alone */
+  tt_outside *outside; /* NULL if no outside process is used */
   tt_near_wire near;
   int rank, ranks;
   tt_wire_sizes size;
   tt_pacing paced;
   tt_shown *shown;      /* of this rank; never NULL */
-  uint32_t losses;      /* over a network: ranks that it has reported as lost, so far */
-  /* TT_PROOFS words shared by the ranks of one node, or by all simulated ones, for run/proof_table.c; or NULL */
+  uint32_t losses;      /* number of ranks that the network has reported as lost */
+  /* TT_PROOFS words for run/proof_table.c, shared by the ranks of one node or by all simulated ranks; or NULL */
   atomic_ullong *proofs;
-  const atomic_int *over; /* nonzero: call `aborted`; NULL: call it always */
-  uint64_t first;         /* the number of the first piece and message: tt_first_number */
+  const atomic_int *over; /* if nonzero, call `aborted`; if the pointer is NULL, always call it */
+  uint64_t first;         /* number of the first piece and message: tt_first_number */
   struct tt_arena_state
-      *arena_state;     /* the engine's, freed with the wire; NULL before the first use */
+      *arena_state;     /* owned by the engine, freed with the wire; NULL before the first use */
   unsigned learns;      /* TT_LEARNS_ROUTES, TT_LEARNS_PLANS */
   tt_net_traits traits; /* of `net` */
 };
 
-/* Bytes of an arena. If it is cut into many small slots, they are together twice as large as the second level cache, so
- * that a slot is no longer in its readers' caches when it is written again. A store to a line in another core's cache
- * takes several times as long. */
+/* Size of an arena in bytes. If the arena is cut into many small slots, they are twice as large as the L2 cache in
+ * total, so that a slot has left its readers' caches by the time it is written again. A store to a line in another
+ * core's cache takes several times as long. */
 static inline size_t tt_arena_bytes(const tt_wire *w) {
   return 4 * w->size.slots * w->size.piece;
 }
 
-/* The descriptor that wakes a sleeping rank next to its network's: `also` (-1: none), or one for that and the outside. */
+/* Returns the descriptor that wakes a sleeping rank in addition to the network's: `also` (-1 if none), or one that covers
+ * both `also` and the outside process. */
 static inline int tt_extra_fd(const tt_wire *w, int also) {
   return w->outside ? w->outside->ops->sleep_fd(w->outside->wire, also) : also;
 }
 
-/* TT_NAP_US: a waiting rank that naps polls for messages at least this often. */
+/* TT_NAP_US: the longest time for which a waiting rank sleeps without polling for messages. */
 enum { TT_UNKNOWN = 2, TT_PROOFS = 64, TT_NAP_US = 50 };
-/* The last lane is of point-to-point messages. */
+/* The last lane is reserved for point-to-point messages. */
 enum { TT_WINDOW = 8, TT_FLIGHT = 3, TT_LANE_P2P = TT_WINDOW * TT_FLIGHT, TT_LANES };
 
 #endif

@@ -1,25 +1,26 @@
-/* net_agree.c - agreement over messages on the ranks that continue: the live ranks agree even if
- * more ranks die during the agreement.
+/* net_agree.c - agreement by messages on the ranks that continue. The live ranks agree even if more
+ * ranks die during the agreement.
  *
- * Idea       The lowest live rank leads. All others send COME to it. It sends COME to them, which connects it to all and shows
- *            which are lost. When each rank has come or is lost, the leader proposes (the ranks that came; a number for their
- *            network), all accept, it decides, all confirm that they know the decision, and it lets them leave. If the leader
- *            is lost, the next one leads and all come to it. If the new leader had accepted a proposal, it makes that proposal
- *            again. If the rank that decided is lost, each rank that knows the decision sends it to all and leaves.
- * Timeout    A rank that has accepted no proposal may time out: it announces that and leaves.
+ * Idea       The lowest live rank leads. All others send COME to it. It sends COME to them, which connects it to all and
+ *            reveals lost ranks. Once each rank has sent COME or is lost, the leader proposes the ranks that sent it, and a
+ *            number for their network. All accept, the leader decides, all confirm that they know the decision, and the
+ *            leader lets them leave. If the leader is lost, the next rank leads and all send COME to it. If the new leader
+ *            had accepted a proposal, it makes that proposal again. If the rank that decided is lost, each rank that knows
+ *            the decision sends it to all and leaves.
+ * Timeout    A rank that has not accepted a proposal may time out: it announces this and leaves.
  *            Nothing can be decided without a live rank, so the round then ends without a result.
- * Leaving    The decider names the ranks that it lets leave. It has lost the others; a rank that
- *            has not lost them sends them the decision.
- * Invariant  A decided proposal was accepted by every rank it was proposed to, which is every rank
- *            that was alive then. No rank leaves before all of these know the decision, or a rank
- *            that knows it has sent it to all. A leader that takes over and knows of no decision has
- *            therefore accepted any proposal that was decided, and all ranks that have not left come
- *            to it. A rank's timeout ends the round for ranks that have accepted nothing, or a
- *            proposal that was also made to the rank that timed out, because such a proposal will
- *            not be decided. Other ranks treat that rank as lost. A proposal is therefore made
- *            again, to the remaining ranks, when a rank it was made to is lost.
+ * Leaving    The decider lists the ranks that it lets leave; it has lost all other ranks. A rank
+ *            that has not lost one of those sends it the decision.
+ * Invariant  A decided proposal was accepted by every rank it was sent to, which is every rank that
+ *            was alive at the time. No rank leaves before all of these know the decision, or a rank
+ *            that knows it has sent it to all. A new leader that does not know a decision has
+ *            therefore accepted any proposal that was decided, and all ranks that have not left send
+ *            COME to it. A rank's timeout ends the round for ranks that have accepted nothing, or a
+ *            proposal that was also sent to the rank that timed out, because such a proposal will
+ *            not be decided. Other ranks treat that rank as lost. If a rank is lost after a proposal
+ *            was sent to it, the proposal is therefore made again to the remaining ranks.
  * Checked    models/net_agree.pml
- * Cost       Seven messages per rank and leader, and two more per loss in between.
+ * Cost       Seven messages per rank and leader, and two more for each rank lost in between.
  * Source     Three-phase commit: Skeen, SIGMOD 1981; as in ULFM: Herault et al., SC 2015.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
@@ -29,30 +30,33 @@
 
 typedef enum word { COME, PROPOSE, ACCEPT, DECIDE, KNOW, LEAVE } word;
 
-typedef struct peer { /* rounds of its last messages; fresh: its network number */
+typedef struct peer { /* the rounds of the last messages received from it; fresh: its network
+                         number */
   uint32_t came, fresh, knows, gave_up;
-  uint32_t tries; /* of the proposal that it accepted */
+  uint32_t tries; /* of the proposal that the peer accepted */
   int32_t asks, quitter, awaited;
 } peer;
 
-struct tt_net_agreement { /* one allocation, with all that it points to */
-  uint32_t round, tries;  /* tries: proposals this rank has ever made */
+struct tt_net_agreement { /* one allocation, including everything it points to */
+  uint32_t round, tries;  /* tries: number of proposals this rank has made so far */
   int lead, asks;
-  bool proposed, accepted, asked, released; /* accepted: another rank's proposal */
+  bool proposed, accepted, asked, released; /* accepted: this rank has accepted another rank's
+                                               proposal */
   peer *peers;
-  tt_net_decision *hears, *proposal; /* proposal: accepted, or its own */
-  tt_net_decision *decision, *later; /* of its round; of a round this rank has not reached */
-  size_t bytes;                      /* of one */
+  tt_net_decision *hears, *proposal; /* proposal: the one accepted, or this rank's own */
+  tt_net_decision *decision, *later; /* of the current round, and of a round that this rank has not
+                                        reached */
+  size_t bytes;                      /* size of one decision */
 };
 
 static bool has_word(word w) {
-  return w == PROPOSE || w == DECIDE || w == LEAVE; /* carries the members */
+  return w == PROPOSE || w == DECIDE || w == LEAVE; /* these messages carry the member list */
 }
 
 static void send_agree_message(tt_net *m, int to, word what, const tt_net_decision *proposal) {
   const size_t bytes = has_word(what) ? m->agreement->bytes : sizeof(tt_net_decision);
   tt_net_decision *copy = malloc(bytes);
-  if (!copy) return; /* the receiver misses it, and this rank is named as awaited */
+  if (!copy) return; /* the receiver waits for the message, and reports this rank as awaited */
   memcpy(copy, proposal, bytes);
   copy->net = m->net.id;
   copy->round = m->agreement->round;
@@ -92,11 +96,11 @@ static void take_decision(tt_net *m, int from) {
   const tt_net_decision *t = c->hears;
   peer *p = &c->peers[from];
   p->knows = t->round;
-  if (t->status) { /* this rank may not have entered yet; final */
+  if (t->status) { /* final, even if this rank has not entered the round yet */
     p->gave_up = t->round;
     p->quitter = t->quitter;
     p->awaited = t->awaited;
-  } else if ((int32_t)(t->round - c->round) > 0) { /* by ranks that have lost this one */
+  } else if ((int32_t)(t->round - c->round) > 0) { /* sent by ranks that consider this one lost */
     memcpy(c->later, t, c->bytes);
   } else if (t->round == c->round && c->decision->round != c->round) {
     memcpy(c->decision, t, c->bytes);
@@ -114,7 +118,7 @@ static bool is_word(int32_t w) {
   return w >= COME && w <= LEAVE;
 }
 
-/* Are the ranks that it names ranks of this communicator? quitter, awaited: -1: none. */
+/* Returns true if all ranks named in the message exist in this communicator. quitter and awaited may be -1. */
 static bool names_ranks(const tt_net *m, const tt_net_decision *t) {
   const int ranks = m->wire.ranks;
   return t->by >= 0 && t->by < ranks && t->quitter >= -1 && t->quitter < ranks &&
@@ -136,7 +140,7 @@ tutti_status tt_net_agree_heard(tt_net *m, int from, size_t bytes) {
   return tt_net_agree_listen(m);
 }
 
-/* ---- what a rank does ---- */
+/* ---- progress of the agreement ---- */
 
 static int first_alive(const tt_net *m) {
   int r = 0;
@@ -144,7 +148,7 @@ static int first_alive(const tt_net *m) {
   return r;
 }
 
-/* A live rank that has not yet come, accepted, or heard the decision; -1: none. */
+/* Returns a live rank that has not yet sent COME, accepted, or confirmed the decision, depending on `what`; or -1. */
 static int peer_yet_to_answer(const tt_net *m, word what) {
   const tt_net_agreement *c = m->agreement;
   for (int r = 0; r < m->wire.ranks; r++) {
@@ -158,7 +162,7 @@ static int peer_yet_to_answer(const tt_net *m, word what) {
   return -1;
 }
 
-/* The ranks that received the proposal; in a decision: the ranks that its maker lets leave. */
+/* For a proposal, marks the ranks it was sent to; for a decision, the ranks that its maker lets leave. */
 static uint8_t *asked(const tt_net *m, tt_net_decision *t) {
   return t->member + m->wire.ranks;
 }
@@ -167,7 +171,7 @@ static void publish_to(const tt_net *m, tt_net_decision *t) {
   for (int r = 0; r < m->wire.ranks; r++) asked(m, t)[r] = !m->lost[r];
 }
 
-/* Propose its own proposal, or the one that it has accepted. */
+/* Makes this rank's own proposal, or repeats the one it has accepted. */
 static void propose(tt_net *m) {
   tt_net_agreement *c = m->agreement;
   tt_net_decision *t = c->proposal;
@@ -187,7 +191,7 @@ static void propose(tt_net *m) {
   say_all(m, PROPOSE, t);
 }
 
-/* Is a rank lost that the proposal was made to? */
+/* Returns true if a rank that the proposal was sent to has been lost. */
 static bool lacks(const tt_net *m) {
   const tt_net_agreement *c = m->agreement;
   for (int r = 0; r < m->wire.ranks; r++)
@@ -214,7 +218,7 @@ static void lead_agreement(tt_net *m) {
     decide(m, TUTTI_OK, -1, -1);
 }
 
-/* A rank that timed out and without which nothing can be decided; -1: none. */
+/* Returns a rank that timed out and without which nothing can be decided, or -1. */
 static int given_up(const tt_net *m) {
   const tt_net_agreement *c = m->agreement;
   for (int r = 0; r < m->wire.ranks; r++)
@@ -235,14 +239,14 @@ static void confer(tt_net *m) {
     const tt_net_decision come = {.number = m->net.fresh(m->net.self), .asks = c->asks};
     c->lead = first;
     if (first == m->wire.rank)
-      say_all(m, COME, &come); /* a network reports the loss of connected peers only */
+      say_all(m, COME, &come); /* a network reports the loss only of connected peers */
     else
       send_agree_message(m, first, COME, &come);
   }
   if (first == m->wire.rank) lead_agreement(m);
 }
 
-/* After the decision: may this rank leave? */
+/* Returns true if this rank may leave, given that a decision was made. */
 static bool may_leave_agreement(tt_net *m) {
   tt_net_agreement *c = m->agreement;
   tt_net_decision *d = c->decision;
@@ -257,7 +261,7 @@ static bool may_leave_agreement(tt_net *m) {
   if (!c->asked && hears(m, d->by)) send_agree_message(m, d->by, KNOW, d);
   c->asked = true;
   if (!c->released && hears(m, d->by)) return false;
-  for (int r = 0; r < m->wire.ranks; r++) /* the decider may not have sent it to all */
+  for (int r = 0; r < m->wire.ranks; r++) /* the decider may not have sent the decision to all */
     if (hears(m, r) && !(c->released && asked(m, d)[r])) send_agree_message(m, r, DECIDE, d);
   return true;
 }
@@ -285,7 +289,7 @@ static tutti_status net_agree_enter(tt_wire *w, uint32_t round, int asks) {
   if (status) return status;
   tt_net_agreement *c = m->agreement;
   if (c->later->round == round) memcpy(c->decision, c->later, c->bytes);
-  if (c->decision->status) c->decision->round = round; /* that is final */
+  if (c->decision->status) c->decision->round = round; /* an error is final */
   c->round = round;
   c->lead = -1;
   c->asks = asks;

@@ -1,11 +1,12 @@
-/* net_control.c - control messages between ranks without shared memory: that a communicator has
- * ended, and which calls a rank made lately; and the table of the other ranks (wire.h).
+/* net_control.c - control messages between ranks that do not share memory. They announce that a
+ * communicator has ended, and report a rank's recent calls. Also the table of the other ranks
+ * (wire.h).
  *
- * Idea       Every packet carries the call signature of its operation. A rank that has waited too
- *            long asks its peers for theirs; peers inside a tutti call answer. A rank announces the
- *            end of a communicator to all others or, in a large job, to some that forward it.
- * Invariant  if one surviving rank has received the announcement, all receive it. A lost rank may have sent it to some
- *            only, so a rank that has it and detects a loss sends it again.
+ * Idea       Every packet carries the call signature of its operation. A rank that has waited too long requests
+ *            its peers' signatures; peers inside a tutti call answer. A rank announces the end of a
+ *            communicator to all others or, in a large job, to some that forward it.
+ * Invariant  If one surviving rank has received the announcement, all receive it. A lost rank may have sent it to only
+ *            some, so a rank that has the announcement and detects a loss sends it again.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +25,7 @@ tt_record *tt_net_record_of(tt_net *m, int peer, uint64_t seq) {
 }
 
 void tt_net_learn_record(tt_net *m, int peer, const tt_record *r) {
-  if (r->coll >= TUTTI_COLL_COUNT) return; /* NO_RECORD, or no call of this version */
+  if (r->coll >= TUTTI_COLL_COUNT) return; /* NO_RECORD, or unknown to this version */
   tt_record *known = tt_net_record_of(m, peer, r->stamp.seq);
   if (known && r->stamp.seq >= known->stamp.seq) *known = *r;
 }
@@ -54,7 +55,7 @@ static int net_read_record(tt_wire *w, int peer, uint64_t seq, tt_record *record
   return net_silent(w, peer, seq) ? TT_UNKNOWN : 0;
 }
 
-/* A peer's own state is not visible here: it is sent only on request. */
+/* A peer's state is not visible over a network; it is sent only on request. */
 static const tt_shown *net_shown(tt_wire *w, int peer) {
   return peer == w->rank ? w->shown : NULL;
 }
@@ -77,16 +78,16 @@ tutti_status tt_net_listen(tt_net *m) {
   return tt_slot_start(m, s, TUTTI_NET_ANY, TAG_CONTROL, &m->hears, sizeof m->hears, NULL);
 }
 
-/* The first reason counts. */
+/* Only the first reason is kept. */
 static void be_over(tt_net *m, const tt_net_control *c) {
   if (m->aborted) return;
   snprintf(m->reason, sizeof m->reason, "%.*s", (int)sizeof c->reason - 1, c->reason);
   m->aborted = (tutti_status)c->status;
 }
 
-/* Does this rank notify that one directly? In a large job it notifies the ranks at distances that are
- * powers of two, and the peers in use, and each of them forwards the notice. This needs few connections,
- * and lost ranks do not separate the others. */
+/* Returns true if this rank notifies rank r directly. In a large job, a rank notifies the ranks at
+ * distances that are powers of two, and the peers in use, and each of them forwards the notice. This
+ * needs few connections, and lost ranks do not separate the others. */
 static bool tells(const tt_net *m, int r) {
   const int away = tt_mod(r - m->wire.rank, m->wire.ranks), back = m->wire.ranks - away;
   if (r == m->wire.rank || m->lost[r]) return false;
@@ -100,13 +101,15 @@ static void tell_others(tt_net *m) {
     if (!m->failed && tells(m, r)) send_control(m, r, &c);
 }
 
-/* If an earlier reason has arrived here, it is passed on: others may get this message before the first one. */
+/* If an earlier reason has arrived, it is sent instead of this one: other ranks may get this message before
+ * the earlier one. */
 static void net_abort(tt_wire *w, tutti_status status, const char *reason) {
   tt_net *m = tt_net_of(w);
   tt_net_control c = {.status = (int32_t)status};
   snprintf(c.reason, sizeof c.reason, "%s", reason);
   char kept[512];
-  snprintf(kept, sizeof kept, "%s", tutti_error()); /* sending it may fail, too */
+  snprintf(kept, sizeof kept, "%s", tutti_error()); /* sending the reason may fail and overwrite the
+                                                       error text */
   be_over(m, &c);
   tell_others(m);
   tt_fail(status, "%s", kept);
@@ -124,7 +127,7 @@ static void send_records(tt_net *m, int peer, uint64_t about, uint64_t answer) {
   send_control(m, peer, &c);
 }
 
-/* Send a peer this rank's recent calls; the peer answers with its own. */
+/* Sends a peer this rank's recent calls. The peer answers with its own. */
 static void ask_for_records(tt_net *m, int peer, uint64_t seq) {
   const tt_record *mine = tt_net_record_of(m, m->wire.rank, seq);
   tt_net_peer *p;
@@ -164,7 +167,7 @@ void tt_net_control_came(tt_net *m, int peer) {
   tt_record called;
   tt_net_peer *p = tt_net_use(m, peer);
   if (p) p->answered = c->answer;
-  /* else the peer may still call it */
+  /* a result of 0 means that the peer may still make the call */
   m->records.answers += net_read_record(&m->wire, peer, c->answer, &called) != 0;
 }
 

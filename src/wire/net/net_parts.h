@@ -1,4 +1,4 @@
-/* net_parts.h - internals shared by the files of the message wire.
+/* net_parts.h - declarations shared by the files of the message wire.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_NET_PARTS_H
 #define TT_NET_PARTS_H
@@ -9,34 +9,34 @@
 #include "agree.h"
 
 enum {
-  SMALL = 8 << 10,  /* most bytes of a message in a packet; fewer in simulated networks */
-  PIECE = 32 << 10, /* bytes of a data message after a packet: small enough that MPIs use no
-                       rendezvous */
-  LONG_PIECE = 4 * PIECE, /* the most over a stream, where each message costs system calls */
+  SMALL = 8 << 10,  /* largest number of bytes that a packet carries; fewer in simulated networks */
+  PIECE = 32 << 10, /* size of a data message after a packet, in bytes: small enough that MPI
+                       libraries do not use a rendezvous */
+  LONG_PIECE = 4 * PIECE, /* maximum over a stream, where each message costs system calls */
   OUT = 8,
-  IN = 4, /* OUT, IN: messages in flight per pair and lane */
+  IN = 4, /* OUT, IN: messages in flight for each pair and lane */
   RECORDS = 2 * TT_WINDOW,
-  DONE = 32, /* completions taken per poll */
+  DONE = 32, /* completions fetched per poll */
   TAG_BYTES = TT_LANES,
   TAG_CONTROL = 2 * TT_LANES,
   TAG_AGREE
 };
 _Static_assert((int)TAG_AGREE < (int)TUTTI_NET_TAGS, "tags");
 
-/* Packet header: the network's id and the operation's number, their low 32 bits; the record of the operation (for a
- * point-to-point message only its stamp, and NO_RECORD); how many bytes follow in a separate data message. If any follow,
- * the packet itself carries none. */
+/* Packet header. It holds the low 32 bits of the network's id and of the operation's number, the operation's record (for
+ * a point-to-point message, only its stamp and NO_RECORD), and the size of a separate data message that follows. If one
+ * follows, the packet itself carries no data. */
 typedef struct tt_heading {
   uint32_t net, seq, hash, root;
   uint64_t count;
   uint32_t behind;
-  uint16_t op : 14, rail : 2; /* rail: of what follows */
+  uint16_t op : 14, rail : 2; /* rail: that carries the data message */
   uint8_t coll, type;
 } tt_heading;
 _Static_assert(sizeof(tt_heading) == 32, "every message carries it");
 _Static_assert(TUTTI_OP_USER_END <= 1 << 14 && TUTTI_NET_RAILS <= 1 << 2, "both fit");
 
-enum { NO_RECORD = UINT8_MAX, NEVER = INT_MAX /* a slot: its message will not come */ };
+enum { NO_RECORD = UINT8_MAX, NEVER = INT_MAX /* instead of a slot: the message is lost */ };
 
 static inline void tt_heading_fill(tt_heading *h, const tt_record *r) {
   h->root = r->root;
@@ -45,16 +45,18 @@ static inline void tt_heading_fill(tt_heading *h, const tt_record *r) {
   h->coll = (uint8_t)r->coll;
   h->type = (uint8_t)r->type;
 }
-/* near: a number of about the same time (tt_widen). */
+/* near: a number that was current at about the same time (see tt_widen). */
 static inline tt_record tt_heading_record(const tt_heading *h, uint64_t near) {
   return (tt_record){{tt_widen(h->seq, near), h->hash}, h->coll, h->type, h->op, h->root, h->count};
 }
 
 typedef struct tt_net_control {
   uint64_t net;
-  int32_t status;  /* of a communicator that has ended; 0: the message carries records */
-  uint64_t about;  /* asks about this operation, which `records` hold; 0: an answer */
-  uint64_t answer; /* the operation asked about, which may not have been called yet */
+  int32_t status;  /* status of a communicator that has ended; 0 if the message carries records */
+  uint64_t about;  /* the operation that the sender asks about, and whose record `records` holds; 0
+                      in an answer */
+  uint64_t answer; /* in an answer, the operation asked about; the peer may not have called it
+                      yet */
   union {
     tt_record records[RECORDS];
     char reason[320];
@@ -67,32 +69,33 @@ typedef struct tt_packet {
   char bytes[];
 } tt_packet;
 
-typedef struct tt_piece { /* being received, or here */
+typedef struct tt_piece { /* being received, or received */
   tt_packet *packet;
   char *at, *bounce; /* bounce: buffer the bytes were received into, or NULL */
   uint64_t bytes;
-  int slot; /* of the bytes' receive; -1: they are here */
+  int slot; /* of the receive of the bytes; -1 once they have arrived */
 } tt_piece;
 
 typedef struct tt_in_end {
   int peer, lane;
   tt_piece queue[IN];
   uint32_t first, n;
-  int listens; /* slot of the packet receive, or -1 */
+  int listens; /* slot of the packet receive; -1 if no receive is posted */
   tt_packet *packet;
-  uint64_t used; /* bytes of the first piece */
-  bool early;    /* the first piece's bytes are being received before its packet */
+  uint64_t used; /* bytes of the first piece that have been consumed */
+  bool early;    /* the bytes of the first piece are being received before its packet */
 } tt_in_end;
 
 typedef struct tt_out_rail { /* data messages to one rank over one device */
-  uint32_t flying, window;   /* in flight; allowed in flight, 1 to OUT */
-  double shortest;           /* s from the start of a message to its receipt */
+  uint32_t flying, window;   /* messages in flight; messages allowed in flight, 1 to OUT */
+  double shortest;           /* fastest time from the start of a message to its receipt, in
+                                seconds */
 } tt_out_rail;
 
 typedef struct tt_out_end {
   int peer, lane;
   uint32_t packets;    /* in flight */
-  uint64_t sent, over; /* data messages: begun; all before this are over */
+  uint64_t sent, over; /* data messages: number started; all before `over` have completed */
   tt_out_rail rail[TUTTI_NET_RAILS];
   struct {
     bool done;
@@ -124,33 +127,35 @@ typedef struct tt_slot {
     tt_in_end *in;
     tt_out_end *out;
   };
-  void *what;      /* packet, piece or control message; the bounce buffer of outgoing bytes */
+  void *what;      /* packet, piece or control message; for outgoing bytes, the bounce buffer */
   uint64_t ticket; /* of outgoing bytes */
   int next_spare;  /* FREE: the next free slot, plus one; 0: none */
 } tt_slot;
 
-/* All requests in flight. */
+/* All outstanding requests. */
 typedef struct tt_requests {
   tt_slot *slots;
-  int spare, n, top; /* spare: a free slot, plus one; n: slots in all; slots at and above top are free */
+  int spare, n, top; /* spare: a free slot plus one; n: number of slots; slots at and above top are
+                        free */
 } tt_requests;
 
-/* What is known of the ranks' calls (net_control.c). */
+/* Records of the ranks' calls (net_control.c). */
 typedef struct tt_records {
   tt_record mine[RECORDS]; /* [seq mod RECORDS] */
-  uint64_t newest;         /* the last one's number */
-  int answers;             /* to the last inquiry */
+  uint64_t newest;         /* number of the most recent one */
+  int answers;             /* number of answers to the last inquiry */
 } tt_records;
 
-/* A rank that this one has exchanged messages with, or asked. */
+/* A rank that this one has exchanged messages with, or asked for records. */
 typedef struct tt_net_peer {
-  tt_in_end *in[TT_LANES]; /* made at first use, like `out` */
+  tt_in_end *in[TT_LANES]; /* made at first use, as is `out` */
   tt_out_end *out[TT_LANES];
   tt_record records[RECORDS]; /* as in tt_records */
-  uint64_t asked, answered;   /* the last operation that it was asked about; answered */
+  uint64_t asked, answered;   /* the last operation that the peer was asked about, and that it
+                                 answered */
 } tt_net_peer;
 
-typedef struct tt_given { /* handed out by alloc */
+typedef struct tt_given { /* allocated by alloc */
   struct tt_given *next;
   void *at;
 } tt_given;
@@ -160,26 +165,27 @@ typedef struct tt_net_agreement tt_net_agreement;
 typedef struct tt_net {
   tt_wire wire;
   tutti_net net;
-  bool failed; /* the network is not called any more */
-  bool *lost;  /* per peer: the network reports it gone */
+  bool failed; /* the network must not be called again */
+  bool *lost;  /* for each peer, true if the network has reported it lost */
   tt_requests requests;
   tt_net_peer **peers;         /* by rank; NULL: not in use */
   tt_packet *packets;          /* free list */
-  size_t piece;                /* most bytes of a data message */
+  size_t piece;                /* maximum size of a data message */
   void *bounces;               /* free list, linked through the first word */
-  int sending;                 /* sends in flight, without TT_LANE_P2P and control */
-  int rails, last_rail;        /* of the last data message */
-  int flying[TUTTI_NET_RAILS]; /* data messages in flight, of all ends */
+  int sending;                 /* sends in flight, except control messages and TT_LANE_P2P */
+  int rails, last_rail;        /* last_rail: of the last data message */
+  int flying[TUTTI_NET_RAILS]; /* data messages in flight on each rail, to all ranks */
   tt_records records;
-  uint32_t splits; /* so far */
+  uint32_t splits; /* number of splits so far */
   tt_net_control hears;
   tutti_status aborted;
-  double draining_since; /* s; when waiting for outgoing messages began; 0: not waiting */
+  double draining_since; /* time in seconds when waiting for outgoing messages started; 0 if not
+                            waiting */
   char reason[sizeof((tt_net_control *)0)->reason];
-  tt_net_agreement *agreement; /* NULL: none so far */
+  tt_net_agreement *agreement; /* NULL until first used */
   tt_given *given;
   int32_t *pids;
-  uint8_t *level; /* the wire's */
+  uint8_t *level; /* tt_wire.paced.level */
   tt_shown shown;
 } tt_net;
 
@@ -187,55 +193,57 @@ static inline tt_net *tt_net_of(tt_wire *w) {
   return (tt_net *)w;
 }
 
-/* ---- progress, and the end (net_recv.c) ---- */
+/* ---- progress and shutdown (net_recv.c) ---- */
 
-/* For the tables (wire.h). */
+/* Entries of the tables in wire.h. */
 tutti_status tt_net_poll(tt_wire *w, bool *moved);
 void tt_net_close(tt_wire *w);
 
-/* ---- requests, and memory for them (net_slots.c) ---- */
+/* ---- requests, and their memory (net_slots.c) ---- */
 
-/* Stop calling the network; tutti_error() has its failed function and the reason. */
+/* Marks the network as failed, so that it is not called again. tutti_error() then describes the
+ * failed call and the reason. */
 tutti_status tt_net_failed(tt_net *m, const char *what, int peer);
-/* Start the request that the slot describes. *number, unless NULL: the slot's number. */
+/* Starts the request that the slot describes. If number is not NULL, stores the slot's number there. */
 tutti_status tt_slot_start(tt_net *m, tt_slot what, int peer, int tag, void *bytes, size_t n,
                            int *number);
 void tt_slot_give(tt_net *m, int s);
-tt_packet *tt_packet_get(tt_net *m); /* NULL: out of memory */
+tt_packet *tt_packet_get(tt_net *m); /* returns NULL if out of memory */
 void tt_packet_put(tt_net *m, tt_packet *p);
-char *tt_bounce_get(tt_net *m, size_t bytes); /* m->piece bytes, or `bytes` if simulated; NULL: out of
-                                                 memory */
+char *tt_bounce_get(tt_net *m, size_t bytes); /* m->piece bytes, or `bytes` if simulated; NULL if
+                                                 out of memory */
 void tt_bounce_put(tt_net *m, void *at);
-void *tt_net_alloc(tt_wire *w, size_t bytes); /* for the table (wire.h) */
+void *tt_net_alloc(tt_wire *w, size_t bytes); /* an entry of the table in wire.h */
 bool tt_net_free(tt_wire *w, void *at);
 
-/* ---- messages out (net_send.c) ---- */
+/* ---- sending (net_send.c) ---- */
 
-tt_out_end *tt_net_out(tt_net *m, int peer, int lane); /* NULL: out of memory */
-/* Marks a rank as in use, permanently; NULL: out of memory. */
+tt_out_end *tt_net_out(tt_net *m, int peer, int lane); /* returns NULL if out of memory */
+/* Permanently marks a rank as in use. Returns NULL if out of memory. */
 static inline tt_net_peer *tt_net_use(tt_net *m, int peer) {
   tt_net_peer **p = &m->peers[peer];
   return *p ? *p : (*p = calloc(1, sizeof **p));
 }
 tutti_status tt_packet_send(tt_net *m, tt_out_end *e, tt_stamp stamp, const void *bytes,
                             size_t inside, size_t behind, int rail);
-/* A data message begins, on this rail: its ticket. since: s, or 0: no receipt is requested. */
+/* Registers the start of a data message on this rail, and returns its ticket. since: start time in
+ * seconds, or 0 if no receipt is requested. */
 uint64_t tt_bytes_begin(tt_net *m, tt_out_end *e, int rail, double since);
-/* The data message with this ticket has left, or has been received. */
+/* Registers that the data message with this ticket has left, or has been received. */
 void tt_bytes_left(tt_net *m, tt_out_end *e, uint64_t ticket);
-/* The tag of what follows a packet. */
+/* Returns the tag of the data message that follows a packet. */
 static inline int tt_bytes_tag(int lane, int rail) {
   return rail * TUTTI_NET_TAGS + TAG_BYTES + lane;
 }
-/* For the table (wire.h). */
+/* Entries of the table in wire.h. */
 size_t tt_net_push(tt_wire *w, int peer, int lane, tt_stamp stamp, const void *bytes, size_t n,
                    size_t left, uint64_t *ticket, tutti_status *status);
 bool tt_net_consumed(tt_wire *w, int peer, int lane, uint64_t ticket);
 
 /* ---- simulated networks (net_simulated.c) ---- */
 
-size_t tt_simulated_packet(int ranks); /* bytes that fit in one */
-/* For the table (wire.h). */
+size_t tt_simulated_packet(int ranks); /* returns how many bytes fit in a packet */
+/* Entries of the table in wire.h. */
 tutti_status tt_net_set_levels(tt_wire *w, const uint8_t *level, bool at_once);
 atomic_ullong *tt_net_make_proofs(int ranks);
 void tt_net_share_proofs(tt_wire *w, atomic_ullong *proofs, bool joins);
@@ -243,17 +251,17 @@ void tt_simulated_drop_proofs(tt_net *m);
 size_t tt_simulated_push(tt_net *m, tt_out_end *e, tt_stamp stamp, const void *bytes, size_t n,
                          size_t left, uint64_t *ticket, tutti_status *status);
 void tt_simulated_expect(tt_net *m, tt_in_end *e, void *to,
-                         size_t left); /* to: NULL: use a bounce buffer */
-/* A packet has come; its bytes may have come before it. */
+                         size_t left); /* to: if NULL, a bounce buffer is used */
+/* Handles an arrived packet, whose bytes may have arrived before it. */
 tutti_status tt_simulated_came(tt_net *m, tt_in_end *e, tt_piece *p, size_t inside, size_t behind);
 
 /* ---- control messages (net_control.c) ---- */
 
-tt_record *tt_net_record_of(tt_net *m, int peer, uint64_t seq); /* NULL: out of memory */
+tt_record *tt_net_record_of(tt_net *m, int peer, uint64_t seq); /* returns NULL if out of memory */
 void tt_net_learn_record(tt_net *m, int peer, const tt_record *r);
-tutti_status tt_net_listen(tt_net *m); /* start receiving control messages, from any rank */
+tutti_status tt_net_listen(tt_net *m); /* starts receiving control messages from any rank */
 void tt_net_control_came(tt_net *m, int peer);
-/* Records that a rank is lost, and announces again that the communicator has ended, if it has. */
+/* Records that a rank is lost. If the communicator has ended, announces this again. */
 void tt_net_lose_peer(tt_net *m, int peer);
 extern const tt_peer_ops tt_net_peer_ops;
 

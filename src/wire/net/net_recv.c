@@ -1,18 +1,19 @@
-/* net_recv.c - the wire over messages between processes: MPI's, called through a table.
+/* net_recv.c - the wire that uses messages between processes, sent by MPI or another network
+ * through a table.
  *
- * Idea       A piece is a packet, which names its operation, plus bytes. Few bytes travel in the
- *            packet itself, more follow as a separate data message. The reader posts the receive of
- *            the next packet when it waits for one. Packets and data have separate tags per lane
- *            and arrive in order.
+ * Idea       A piece is a packet, which names its operation, plus bytes. A few bytes travel in the
+ *            packet itself; more bytes follow as a separate data message. The reader posts the
+ *            receive of the next packet when it waits for one. Packets and data have separate tags
+ *            for each lane and arrive in order.
  * Copies     Bytes are sent from copies and received into the wire's own memory, because neither
- *            transfer can be taken back: a stopped peer may continue long after the call has
- *            failed, when the caller's memory is used for something else. (Simulated ranks are
- *            never stopped: net_simulated.c.)
- * Control    A separate tag is used for announcing that a communicator has ended, and for the call
+ *            transfer can be canceled: a stopped peer may continue long after the call has failed,
+ *            when the caller's memory is used for something else. (Simulated ranks are never
+ *            stopped: net_simulated.c.)
+ * Control    A separate tag is used to announce that a communicator has ended, and for the call
  *            signatures that a rank requests when it has waited too long.
- * Invariant  The network makes progress only in tt_net_poll. Memory for packets and bytes is
- *            bounded by the number of peers in use at the same time; a rank that was never in use costs
- *            13 bytes.
+ * Invariant  The network makes progress only in tt_net_poll. Memory for packets and bytes is bounded by
+ *            the number of peers in use at the same time; each rank that was never in use costs 13
+ *            bytes.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +34,7 @@ static tt_in_end *in_of(tt_net *m, int peer, int lane) {
   return *e;
 }
 
-/* Post the receive of the next packet. The next poll reports a failure. */
+/* Posts the receive of the next packet. The next poll reports a failure. */
 static void request_next_packet(tt_net *m, tt_in_end *e) {
   if (e->listens >= 0 || e->n == IN || m->failed) return;
   e->packet = tt_packet_get(m);
@@ -53,7 +54,8 @@ static tutti_status strange(const tt_net *m, int peer) {
                  m->wire.rank, peer);
 }
 
-/* Sent over a network that was closed before the packet came. */
+/* Discards a packet that was sent over a network that was closed before the packet arrived, and the
+ * data message that follows it. */
 static tutti_status discard_stale_packet(tt_net *m, tt_in_end *e) {
   const size_t behind = e->packet->head.behind;
   const int tag = tt_bytes_tag(e->lane, (int)e->packet->head.rail);
@@ -167,15 +169,15 @@ static tutti_status complete_slot(tt_net *m, const tt_slot *s, const tutti_net_d
     case PACKET_IN: return packet_came(m, s->in, d->bytes);
     case BYTES_IN:
       p->slot = -1;
-      if (!p->packet) p->bytes = d->bytes; /* the packet says how many it should be */
+      if (!p->packet) p->bytes = d->bytes; /* the packet will tell the expected size */
       return d->bytes == p->bytes ? TUTTI_OK : strange(m, s->in->peer);
     case STALE_IN: tt_bounce_put(m, s->what); return TUTTI_OK;
     default: return TUTTI_OK;
   }
 }
 
-/* The peer is gone, with the messages to and from it: a rank waits for them until it checks whether
- * the peer is alive. */
+/* The peer is lost, and with it all messages to and from it. A rank waits for them until it checks
+ * whether the peer is alive. */
 static void lose(tt_net *m, const tt_slot *s, const tutti_net_done *d) {
   if (d->peer >= 0 && d->peer < m->wire.ranks) tt_net_lose_peer(m, d->peer);
   switch (s->kind) {
@@ -192,7 +194,7 @@ static void lose(tt_net *m, const tt_slot *s, const tutti_net_done *d) {
   }
 }
 
-/* An answer about calls advances no operation: it neither ends a wait nor restarts one. */
+/* Returns false for an exchange of records: it does not advance an operation, so it neither ends a wait nor restarts one. */
 static bool moves(const tt_net *m, tt_slot_kind kind) {
   return kind != CONTROL_OUT && (kind != CONTROL_IN || m->aborted);
 }
@@ -210,7 +212,7 @@ static tutti_status poll_network(tt_net *m, look_fn *first, bool *moved) {
     n = 0;
     if (take(m->net.self, m->requests.top, done, DONE, &n)) return tt_net_failed(m, "go on", -1);
     for (int i = 0; i < n; i++) {
-      if (done[i].slot < 0) { /* not of a request */
+      if (done[i].slot < 0) { /* not about a request */
         tt_net_lose_peer(m, done[i].peer);
         *moved = true;
         continue;
@@ -245,7 +247,7 @@ static bool net_has_unsent(const tt_wire *w) {
   return m->net.leaving && !m->failed && m->net.leaving(m->net.self) > 0;
 }
 
-/* Messages of operations to that peer that have not left. */
+/* Returns true if messages of operations to that peer have not left. */
 static bool owes_to(const tt_net *m, int peer) {
   for (int lane = 0; m->peers[peer] && lane < TT_LANE_P2P; lane++) {
     const tt_out_end *e = m->peers[peer]->out[lane];
@@ -260,15 +262,15 @@ static int net_owed(tt_wire *w) {
   if (tt_net_poll(w, &moved) || m->sending == 0) return -1;
   for (int peer = 0; peer < w->ranks; peer++)
     if (owes_to(m, peer)) return peer;
-  return w->rank; /* not seen */
+  return w->rank; /* the peer is unknown */
 }
 
 /* ---- the other tables ---- */
 
 static const double moment = 0.1; /* s */
 
-/* The communicator has ended. Outgoing messages, including the reason, get a short time to leave this process. Receipts are
- * not awaited: the communicator has ended on the peers, too, and they begin no more receives. */
+/* Called after the communicator has ended. Gives outgoing messages, including the reason, a short time to leave this
+ * process. It does not wait for receipts: the communicator has ended on the peers, too, and they start no more receives. */
 static bool net_quiesce(tt_wire *w) {
   tt_net *m = tt_net_of(w);
   bool moved = false;
@@ -329,8 +331,8 @@ static tutti_status net_split(tt_wire *w, const tt_split *s, tutti_net *net, boo
   return TUTTI_OK;
 }
 
-/* Cancel all receives. A data message that comes nevertheless, or could not be sent, keeps its
- * memory; smaller ones have come whole, or not at all. */
+/* Cancels all receives. If a data message arrives in spite of this, or could not be sent, its
+ * memory is kept. Smaller messages have arrived completely or not at all. */
 static void end_requests(tt_net *m) {
   const bool calls = !m->failed;
   for (int i = 0; i < m->requests.top; i++) {
@@ -343,7 +345,7 @@ static void end_requests(tt_net *m) {
   }
 }
 
-/* Messages that have not left: the network may read their memory after it is closed. */
+/* Keeps the memory of messages that have not left: the network may read it after it is closed. */
 static void keep_unsent(const tt_net *m) {
   for (int i = 0; i < m->requests.top; i++) {
     const tt_slot *s = &m->requests.slots[i];
@@ -430,7 +432,7 @@ static const tt_net_ops net_ops = {
     .exit_words = net_exit_words,
 };
 
-/* One allocation, with the tables of all ranks behind it: 9 bytes per rank. */
+/* One allocation, followed by the tables of all ranks: 9 bytes per rank. */
 static tt_net *alloc_net(size_t ranks) {
   tt_net *m = calloc(1, sizeof *m + ranks * (sizeof *m->peers + sizeof *m->lost));
   if (!m) return NULL;

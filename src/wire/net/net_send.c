@@ -1,13 +1,13 @@
-/* net_send.c - the wire over messages: sending.
+/* net_send.c - the message wire: sending.
  *
- * Queues     A message that others follow asks for a receipt. The time until it comes sets how many
- *            messages may be in flight, so that they do not queue up in the network.
+ * Queues     A message that is followed by others requests a receipt. The time until the receipt arrives
+ *            determines how many messages may be in flight, so that they do not queue up in the network.
  * Rails      If several network devices carry messages simultaneously, data is sent over the device with the fewest messages
- *            of this rank in flight, among those with capacity. Its packet, on the first device, names that device. A slow
- *            device thus carries less, and the order of pieces does not depend on the device.
- * Pieces     A long message is sent in pieces of 32 KiB, and over a stream of up to 128 KiB.
- * Copies     Copies are sent, not the caller's memory: a message cannot be taken back, and a peer
- *            that was stopped may fetch the bytes long after the call has failed here and the
+ *            of this rank in flight, among those with capacity. The packet travels over the first device and names the
+ *            device of its data. A slow device thus carries less, and the order of pieces does not depend on the device.
+ * Pieces     A long message is sent in pieces of 32 KiB, or of up to 128 KiB over a stream.
+ * Copies     Copies are sent instead of the caller's memory. A message cannot be canceled, and a
+ *            peer that was stopped may fetch the bytes long after the call has failed here and the
  *            caller has freed its memory.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
@@ -51,7 +51,7 @@ tutti_status tt_packet_send(tt_net *m, tt_out_end *e, tt_stamp stamp, const void
   return status;
 }
 
-/* The rail for the next data message; -1: all are full. Equally loaded rails are used alternately. */
+/* Returns the rail for the next data message, or -1 if all are full. Equally loaded rails are used alternately. */
 static int free_rail(const tt_net *m, const tt_out_end *e) {
   int best = -1;
   for (int i = 1; i <= m->rails; i++) {
@@ -62,8 +62,8 @@ static int free_rail(const tt_net *m, const tt_out_end *e) {
   return e->sent - e->over < OUT ? best : -1;
 }
 
-/* The next piece of a message of which `left` bytes remain: at most half of them, so that the receiver adds the last
- * pieces while they arrive. */
+/* Returns the size of the next piece of a message of which `left` bytes remain. It is at most half of them, so that
+ * the receiver adds the last pieces while they arrive. */
 static size_t piece_of(const tt_net *m, size_t left) {
   return tt_max(PIECE, tt_min(m->piece, left / 2 / PIECE * PIECE));
 }
@@ -104,10 +104,11 @@ bool tt_net_consumed(tt_wire *w, int peer, int lane, uint64_t ticket) {
   return e->over >= ticket;
 }
 
-/* A late receipt means that messages queue up somewhere. Receipts also wait in the queue of the
- * opposite direction, so on a slow link the two directions alternate. */
+/* Adjusts the window to the time that the last receipt took. A late receipt means that messages queue up somewhere.
+ * Receipts also wait in the queue of the opposite direction, so on a slow link the two directions alternate. */
 static void adjust_window(tt_out_rail *r, double took) {
-  const double longer = r->shortest * (1 + 1. / 64); /* decays: the fastest time may never recur */
+  const double longer = r->shortest * (1 + 1. / 64); /* it grows slowly, because the fastest time
+                                                        may never recur */
   r->shortest = r->shortest == 0 || took < longer ? took : longer;
   if (took <= 2 * r->shortest)
     r->window += r->window < OUT;

@@ -1,19 +1,20 @@
-/* net_simulated.c - the transport over a simulated network: each message of a schedule is one
- * simulated message, which leaves at the time that the cost model gives.
+/* net_simulated.c - the wire over a simulated network. Each message of a schedule is one simulated
+ * message, which leaves at the time given by the cost model.
  *
- * Idea       Bytes that do not fit in a packet follow it at the same time, and their receive begins
- *            with the packet's, so both together take as long as one message. Bytes in several
- *            buffers are packed first. A rank has one message in flight per slice, and one per level
- *            that separates it from a peer, unless it has several ports. If the placement is
- *            unknown, it has the messages of one step in flight.
- * Proofs     Simulated ranks are one process: the first that needs a plan proves it for all.
+ * Idea       Bytes that do not fit in a packet are sent at the same time as the packet, and their receive is
+ *            posted together with the packet's, so both together take as long as one message. Bytes in several
+ *            buffers are packed first. A rank has one message in flight per slice, and one per level that
+ *            separates it from a peer, unless it has several ports. If the placement is unknown, all messages
+ *            of one step are in flight simultaneously.
+ * Proofs     Simulated ranks share one process: the first rank that needs a plan proves it for all.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
 
 #include "net_parts.h"
 
-/* Where a thousand ranks send to each other, one process has millions of packets: a rank's to all others hold a MiB, or 1 KiB each. */
+/* Size of a packet's payload. If a thousand ranks send to each other, the process has millions of packets; so a rank's
+ * packets to all others hold 1 MiB in total, but at least 1 KiB each. */
 size_t tt_simulated_packet(int ranks) {
   const size_t share = ((size_t)1 << 20) / (size_t)ranks;
   return tt_min(SMALL, tt_max(share, SMALL / 8));
@@ -21,7 +22,7 @@ size_t tt_simulated_packet(int ranks) {
 
 /* ---- sending ---- */
 
-/* Sent one at a time, so no receipt is requested. packed: released when sent, or NULL. */
+/* Messages are sent one at a time, so no receipt is requested. packed: buffer to release once it is sent, or NULL. */
 static tutti_status send_whole_message(tt_net *m, tt_out_end *e, tt_stamp stamp, const void *bytes,
                                        size_t n, void *packed) {
   const size_t inside = n <= m->wire.size.beside ? n : 0;
@@ -78,16 +79,16 @@ tutti_status tt_simulated_came(tt_net *m, tt_in_end *e, tt_piece *p, size_t insi
     if (p->slot >= 0) p->bytes = behind;
     return TUTTI_OK;
   }
-  /* the ranks made different calls: no bytes follow */
+  /* the ranks made different calls, so no bytes follow */
   if (p->slot >= 0 && !m->net.cancel(m->net.self, p->slot)) tt_slot_give(m, p->slot);
   tt_bounce_put(m, p->bounce);
   *p = (tt_piece){p->packet, p->packet->bytes, NULL, inside, -1};
   return TUTTI_OK;
 }
 
-/* ---- shared state and notifications of ranks ---- */
+/* ---- state shared by the simulated ranks ---- */
 
-/* The word behind the table counts the wires that use it. */
+/* The word after the end of the table counts the wires that use it. */
 atomic_ullong *tt_net_make_proofs(int ranks) {
   atomic_ullong *proofs = calloc(TT_PROOFS + 1, sizeof *proofs);
   if (proofs) atomic_init(&proofs[TT_PROOFS], (unsigned long long)ranks);

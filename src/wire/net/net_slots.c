@@ -1,5 +1,5 @@
-/* net_slots.c - numbered requests of a network, free lists of their buffers, and memory for the
- * caller.
+/* net_slots.c - numbered requests of a network, free lists of their buffers, and memory allocated
+ * for the caller.
  *
  * Invariant  Slot numbers stay low: slots at and above `top` are free.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -47,7 +47,7 @@ tutti_status tt_slot_start(tt_net *m, tt_slot what, int peer, int tag, void *byt
   if (s < 0) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for messages to rank %d", peer);
   m->requests.slots[s] = what;
   if (number) *number = s;
-  const int sure = what.sure && !m->aborted; /* else it is over anyway */
+  const int sure = what.sure && !m->aborted; /* after an abort, no rank waits for the receipt */
   const int more = what.more && m->net.stream ? TUTTI_NET_MORE : 0;
   const int failed = sends ? m->net.send(m->net.self, s, peer, tag, bytes, n, sure | more)
                            : m->net.recv(m->net.self, s, peer, tag, bytes, n);

@@ -1,13 +1,13 @@
-/* shm.c - the shared-memory wire: channels of pieces between ranks' heaps.
+/* shm.c - the shared-memory wire: channels that carry pieces between the heaps of ranks.
  *
- * Idea       A descriptor announces a piece; its flag is the piece's number. The descriptor contains
- *            small pieces. For others it points at bytes in shared memory (or this address space,
- *            for threads). Private memory is copied into a block of the stage or read by the
- *            receiver (process_vm_readv), whichever costs less. Blocks are written by plain or
- *            streaming stores (job/stores.h). The reader reports its read times for both, so that
- *            each pair finds the faster kind.
- * Invariant  The sender writes descriptors and staged bytes. The reader writes only the count of
- *            pieces it has consumed and its read times. A slot is reused once its piece is consumed.
+ * Idea       A descriptor announces a piece; its flag is the piece's number. Small pieces are stored
+ *            in the descriptor. For larger ones it points to bytes in shared memory, or in this
+ *            address space if the ranks are threads. Private memory is copied into a block of the
+ *            stage or read by the receiver (process_vm_readv), whichever costs less. Blocks are
+ *            written with plain or streaming stores (job/stores.h). The reader reports its read
+ *            times for both kinds, so that each pair finds the faster one.
+ * Invariant  The sender writes descriptors and staged bytes. The reader writes only the count of pieces it has
+ *            consumed, and its read times. A slot is reused once its piece has been consumed.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -15,44 +15,46 @@
 #include "remote.h"
 #include "shm_wire.h"
 
-/* STREAMED: staged by streaming stores. */
+/* STREAMED: staged with streaming stores. */
 typedef enum piece_kind { INLINE, POINTED, STAGED, STREAMED, REMOTE } piece_kind;
 
 typedef struct descriptor {
   alignas(TT_PAIR) atomic_uint
-      flag;      /* number of the piece, its low 32 bits, written last: the slot had the number less
-                                        TT_DEPTH before, which differs in these bits */
+      flag;      /* low 32 bits of the piece's number, written last. The slot's previous number
+                    was smaller by TT_DEPTH, so it differs in these bits */
   uint32_t hash; /* of the stamp */
   uint64_t seq;  /* of the stamp */
   uint64_t bytes : 56, kind : 8;
-  uint64_t at; /* offset in the segment; an address for threads and REMOTE */
+  uint64_t at; /* offset in the segment; an address for threads and for REMOTE */
   alignas(16) char payload[TT_INLINE];
 } descriptor;
 
 typedef struct channel {
   descriptor slot[TT_DEPTH];
-  alignas(TT_PAIR) atomic_ullong consumed; /* reader: pieces finished */
-  atomic_uint read[TT_STORES];             /* reader: ticks per COSTS staged bytes of either kind */
+  alignas(TT_PAIR) atomic_ullong consumed; /* written by the reader: pieces finished */
+  atomic_uint read[TT_STORES];             /* written by the reader: ticks to read COSTS staged
+                                              bytes, for each kind of store */
 } channel;
-/* WEIGHED: bytes of the smallest piece whose cost is measured; smaller ones are stored plainly. */
+/* WEIGHED: size in bytes of the smallest piece whose cost is measured; smaller pieces are stored with plain stores. */
 enum { COSTS = 4096, WEIGHED = 4096 };
 
-/* One end of a channel, private to the rank. */
+/* One end of a channel, private to its rank. */
 struct tt_end {
   channel *at;
   uint64_t count;        /* pieces sent, or pieces fully read */
   uint64_t known;        /* sender: last known value of consumed */
-  uint64_t reclaimed;    /* sender: pieces whose blocks were taken back */
+  uint64_t reclaimed;    /* sender: pieces whose blocks have been reclaimed */
   uint32_t starved;      /* sender: failed attempts to get a block */
-  char *block[TT_DEPTH]; /* sender: the block a piece was copied into, or NULL */
-  tt_end *next_holder;   /* sender: next end with blocks in use; reader: with a bounce buffer */
-  bool holds;            /* sender: it is in that list */
-  tt_stores stores;      /* sender: what staged bytes cost; reader: what reading them does */
-  uint64_t since;        /* reader: the time when the current view was given */
-  tt_spent spent;        /* reader: on the current piece */
+  char *block[TT_DEPTH]; /* sender: by slot, the block that its piece was copied into, or NULL */
+  tt_end *next_holder;   /* sender: next end with blocks in use; reader: next end with a bounce
+                            buffer */
+  bool holds;            /* sender: this end is in that list */
+  tt_stores stores;      /* sender: cost of staging bytes; reader: cost of reading them */
+  uint64_t since;        /* reader: time when the current view was returned */
+  tt_spent spent;        /* reader: time spent on the current piece */
   uint64_t used;         /* reader: bytes of the current piece already released */
   char *bounce;          /* reader: bounce buffer for remote bytes */
-  uint64_t landed_at, landed; /* its range of the current piece */
+  uint64_t landed_at, landed; /* the range of the current piece that the bounce buffer holds */
 };
 
 static tt_end *out_end(tt_shm *s, int peer, int lane) {
@@ -64,7 +66,7 @@ static tt_end *in_end(tt_shm *s, int peer, int lane) {
 
 /* ---- sending ---- */
 
-/* The offsets of the channels from `writer` to `reader`, by lane; NULL: no channel has been opened. */
+/* Returns the offsets of the channels from `writer` to `reader`, by lane, or NULL if no channel has been opened. */
 static atomic_ullong *channels_of(const tt_shm *s, int writer, int reader) {
   /* model: publish:find */
   const unsigned long long at =
@@ -72,7 +74,7 @@ static atomic_ullong *channels_of(const tt_shm *s, int writer, int reader) {
   return at ? (atomic_ullong *)(void *)(s->segment->base + at) : NULL;
 }
 
-/* Lets peers find memory of this rank by *at. */
+/* Publishes memory of this rank's heap at *at, where peers find it. */
 static void publish(const tt_shm *s, const char *memory, atomic_ullong *at) {
   /* model: publish:set */
   atomic_store_explicit(at, (unsigned long long)(memory - s->segment->base), memory_order_release);
@@ -102,7 +104,7 @@ static uint64_t consumed_count(const tt_end *e) {
   return atomic_load_explicit(&e->at->consumed, memory_order_acquire);
 }
 
-/* Take back the blocks of pieces that the reader has consumed. */
+/* Reclaims the blocks of pieces that the reader has consumed. */
 static void reclaim(tt_shm *s, tt_end *e) {
   e->known = consumed_count(e);
   for (; e->reclaimed != e->known; e->reclaimed++) {
@@ -141,7 +143,7 @@ static void put_inline(descriptor *d, const void *bytes, size_t n) {
   memcpy(d->payload, bytes, n);
 }
 
-/* Copy n bytes into a block, by the kind of stores that this reader and this writer fare better with. */
+/* Copies n bytes into a block, with the kind of stores that is faster for this pair of reader and writer. */
 static piece_kind stage(tt_end *e, char *block, const void *bytes, size_t n) {
   const tt_store kind = n < WEIGHED ? TT_PLAIN : tt_store_kind(e->stores.rule, (uint32_t)e->count);
   tt_spent wrote[TT_STORES] = {{0}}, read[TT_STORES] = {{0}};
@@ -157,8 +159,8 @@ static piece_kind stage(tt_end *e, char *block, const void *bytes, size_t n) {
   return kind == TT_STREAMING ? STREAMED : STAGED;
 }
 
-/* Copy into a block. If all are in use, readers may wait for just these bytes: after some attempts
- * they go in small inline pieces. 0: not now, or a status. */
+/* Copies bytes into a block. If all blocks are in use, readers may be waiting for exactly these bytes, so after some attempts
+ * they are sent in small inline pieces. Returns the number of bytes taken; 0 if out of capacity now, or if *status is set. */
 static size_t fill_staged(tt_shm *s, tt_end *e, descriptor *d, int peer, const void *bytes,
                           size_t n, tutti_status *status) {
   enum { LOOKS = 256 };
@@ -180,7 +182,7 @@ static size_t fill_staged(tt_shm *s, tt_end *e, descriptor *d, int peer, const v
   return n;
 }
 
-/* Fill descriptor d with up to n bytes; 0: not now, or a status. */
+/* Fills descriptor d with up to n bytes and returns how many; 0 if out of capacity now, or if *status is set. */
 static size_t fill(tt_shm *s, tt_end *e, descriptor *d, int peer, const void *bytes, size_t n,
                    tutti_status *status) {
   if (n <= TT_INLINE) {
@@ -261,7 +263,7 @@ static size_t shm_head(tt_wire *w, int peer, int lane, tt_stamp *stamp) {
   return (size_t)(d->bytes - e->used);
 }
 
-/* Address of the bytes of a piece that is in this rank's address space. */
+/* Returns the address of a piece that is in this rank's address space. */
 static const char *piece_address(const tt_shm *s, const descriptor *d) {
   if (d->kind == INLINE) return d->payload;
   if (d->kind == POINTED && s->segment->threads) return (const char *)(uintptr_t)d->at;
@@ -274,7 +276,7 @@ static bool read_remote(tt_shm *s, int peer, const descriptor *d, uint64_t from,
   return *status == TUTTI_OK;
 }
 
-/* Tell the sender what reading a staged piece cost, as a running estimate. */
+/* Reports to the sender what reading a staged piece cost, as a running estimate. */
 static void tell_cost(tt_end *e, const descriptor *d) {
   if (d->bytes >= WEIGHED && (d->kind == STAGED || d->kind == STREAMED)) {
     const tt_store kind = d->kind == STREAMED ? TT_STREAMING : TT_PLAIN;

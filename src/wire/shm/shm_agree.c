@@ -1,26 +1,26 @@
-/* shm_agree.c - agreement on the ranks that continue: the live ranks agree even if more ranks die
+/* shm_agree.c - agreement on the ranks that continue. The live ranks agree even if more ranks die
  * during the agreement.
  *
- * Idea       In a round every live rank publishes that it has entered, and the offset of its control
- *            block in the next communicator. The lowest live rank leads: it waits until each of the
- *            others has entered or is dead, writes a proposal (members and settings), and decides it
- *            by one compare-and-swap of a word in the first control block. If it dies before that,
- *            the next live rank leads. If it dies later, its proposal stays in its memory. A rank
- *            that has waited too long closes the agreement: the last decision stays in the word for
- *            ranks that have yet to read it, and no other decision follows.
- * Invariant  One decision per round. No rank enters a round before it has read the last round's
- *            decision, and no decision is made before all live ranks have entered. All data that a
- *            decision refers to thus stays until all have read it (models/shm_agree.pml).
+ * Idea       In each round, every live rank publishes that it has entered, and the offset of its
+ *            control block in the next communicator. The lowest live rank leads: it waits until each
+ *            of the others has entered or is dead, writes a proposal (members and settings), and
+ *            decides it with one compare-and-swap of a word in the first control block. If it dies
+ *            before that, the next live rank leads. If it dies later, its proposal remains in its
+ *            memory. A rank that has waited too long closes the agreement: the last decision stays
+ *            in the word for ranks that have yet to read it, and no other decision follows.
+ * Invariant  There is one decision per round. No rank enters a round before it has read the previous round's
+ *            decision, and no decision is made before all live ranks have entered. All data that a decision
+ *            refers to is therefore kept until all have read it (models/shm_agree.pml).
  * Cost       A few loads and one liveness check per rank.
- * Source     Consensus by compare-and-swap: Herlihy, ACM TOPLAS 13(1), 1991; a failure detector
- *            that does not err: Chandra and Toueg, J. ACM 43(2), 1996.
+ * Source     Consensus by compare-and-swap: Herlihy, ACM TOPLAS 13(1), 1991; a perfect failure
+ *            detector: Chandra and Toueg, J. ACM 43(2), 1996.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 
 #include "agree.h"
 #include "shm_wire.h"
 
-enum { CLOSED = 1 << 30 }; /* set after the last decision: there will be no other */
+enum { CLOSED = 1 << 30 }; /* set after the last decision */
 
 /* each round, ctrl, asks, proposal, refs, decided, given_up: model: shm_agree:words */
 

@@ -37,7 +37,7 @@ void tt_shm_ctrl_abandon(tt_heap *heap, uint64_t ctrl, tutti_status status, cons
   tt_heap_free_later(heap, &at->refs, &memory, 1);
 }
 
-/* aborting_by must be this rank already. */
+/* Requires that aborting_by is already set to this rank. */
 static void publish_abort(tt_ctrl *ctrl, tutti_status status, const char *reason) {
   snprintf(ctrl->reason, sizeof ctrl->reason, "%s", reason ? reason : "");
   /* model: abort:status */
@@ -45,7 +45,7 @@ static void publish_abort(tt_ctrl *ctrl, tutti_status status, const char *reason
 }
 
 void tt_ctrl_abort(tt_ctrl *ctrl, int by, tutti_status status, const char *reason) {
-  int nobody = 0; /* else another rank was first */
+  int nobody = 0; /* if not, another rank was first */
   /* model: abort:first, guard:over */
   if (atomic_compare_exchange_strong(&ctrl->aborting_by, &nobody, by + 1))
     publish_abort(ctrl, status, reason);
@@ -60,7 +60,7 @@ void tt_ctrl_finish_abort(tt_ctrl *ctrl, const tt_segment *segment, int by) {
   const tt_intro *intro = tt_heap_intro(segment, aborter - 1);
   if (segment->threads || tt_rank_alive(intro)) return;
   /* order: as above */
-  if (atomic_load(&ctrl->aborted)) return; /* it did publish, and died then */
+  if (atomic_load(&ctrl->aborted)) return; /* it published the status before it died */
   snprintf(reason, sizeof reason, "process %d died while it reported a failure", intro->pid);
   /* model: abort:first */
   if (atomic_compare_exchange_strong(&ctrl->aborting_by, &aborter, by + 1))
@@ -82,9 +82,9 @@ void tt_shm_ctrl_refuse(tt_heap *heap, const tt_proposal *proposal, tutti_status
                   reason);
 }
 
-/* ---- which control blocks are visible from outside: a table in the heap's header ----
+/* ---- control blocks visible from outside: a table in the heap's header ----
  *
- * An entry holds a complete control block, or 0; threads of a rank may claim entries concurrently.
+ * An entry holds a complete control block, or 0. Threads of a rank may claim entries concurrently.
  * If the table is full, further control blocks are not visible. */
 
 /* each ctrls, ctrls_made: order: the command that looks from outside checks it */

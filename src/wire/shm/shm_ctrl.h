@@ -1,11 +1,11 @@
-/* shm_ctrl.h - internals of the shared-memory wire: control blocks, and sleeping.
+/* shm_ctrl.h - declarations for the shared-memory wire: control blocks, and sleeping.
  *
- * Layout     control block (one per communicator and rank): abort word, call records, directory of
- *            channels, flag slots. Its header holds the offsets of the parts (tt_layout).
- *            channel (one per ordered pair and lane, made at first use, in the sender's heap):
- *            descriptors | acknowledgement
- * Cost       a control block has 8 bytes per rank; peers in use add the offsets of their channels, one per lane.
- * Invariant  A control block and its channels are freed when all of its ranks have left.
+ * Layout     A control block (one per communicator and rank) has an abort word, call records, a
+ *            directory of channels, and flag slots. Its header holds the offsets of the parts
+ *            (tt_layout). A channel (one per ordered pair and lane, made at first use, in the
+ *            sender's heap) consists of descriptors and an acknowledgement.
+ * Cost       A control block has 8 bytes per rank. Each peer in use adds the offsets of its channels, one per lane.
+ * Invariant  A control block and its channels are freed when all of the block's ranks have left.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_SHM_CTRL_H
 #define TT_SHM_CTRL_H
@@ -13,7 +13,7 @@
 #include "heap.h"
 #include "wire.h"
 
-typedef struct tt_call_record {  /* written by the control block's rank */
+typedef struct tt_call_record {  /* written only by the control block's rank */
   alignas(64) atomic_ullong seq; /* of the operation; written last */
   atomic_uint hash, kind, root;
   atomic_ullong count;
@@ -21,96 +21,107 @@ typedef struct tt_call_record {  /* written by the control block's rank */
 
 enum {
   TT_REASON = 320,
-  TT_RECORDS = 64,           /* calls, and flag slots of the first round */
-  TT_REUSED = 2 * TT_WINDOW, /* slots of a later round, and of data longer than TT_SMALL */
+  TT_RECORDS = 64,           /* number of call records, and of flag slots of the first round */
+  TT_REUSED = 2 * TT_WINDOW, /* number of slots of each later round, and for data longer than
+                                TT_SMALL */
   TT_SLOTS = TT_RECORDS + (TT_ROUNDS - 1) * TT_REUSED,
   TT_SMALL = 1024,
   TT_BESIDE = 112
 };
 
-/* Where the parts of a control block lie: offsets in bytes from its beginning. It may be made for more ranks than its
+/* Offsets of the parts of a control block, in bytes from its start. The block may be made for more ranks than its
  * communicator has in the end. */
 typedef struct tt_layout {
-  uint32_t ranks;       /* that there is room for */
-  uint32_t later_bytes; /* of a slot of a later round, for data longer than TT_BESIDE */
-  uint64_t vote;        /* tt_vote */
-  uint64_t later;    /* char [TT_SLOTS - TT_RECORDS][later_bytes]: of the slots of later rounds */
-  uint64_t own;      /* tt_flag_slot [TT_SLOTS], then tt_counters: of this rank */
-  uint64_t slots;    /* tt_flag_slot [TT_SLOTS][ranks]: of all ranks; 0: not in this block */
-  uint64_t counters; /* tt_counters [ranks], likewise */
-  uint64_t bytes;    /* of the whole block */
+  uint32_t ranks;       /* number of ranks that fit */
+  uint32_t later_bytes; /* size of a later round's slot, used for data longer than TT_BESIDE */
+  uint64_t vote;        /* offset of a tt_vote */
+  uint64_t later;       /* char [TT_SLOTS - TT_RECORDS][later_bytes]: data of later rounds */
+  uint64_t own;         /* tt_flag_slot [TT_SLOTS], then tt_counters: for this rank */
+  uint64_t slots;       /* tt_flag_slot [TT_SLOTS][ranks]: the slots of all ranks; 0 if not in this
+                           block */
+  uint64_t counters;    /* tt_counters [ranks]: those of all ranks; 0 if not in this block */
+  uint64_t bytes;       /* size of the whole block */
 } tt_layout;
 
-/* shm_layout.c: the only place that computes offsets, when a block is allocated. first: with the parts that belong to
- * all ranks. */
+/* Computes the layout of a block that is to be allocated. Offsets are computed only in shm_layout.c. first: include
+ * the parts shared by all ranks. */
 tt_layout tt_shm_layout(int ranks, bool first);
 
-/* One flag slot of an operation's round: the flag, followed by a few bytes. Longer data are in the
- * rank's own control block. Slots are reused in turn. Each round has at least twice as many slots as
- * the window, so the operation of an overwritten slot has usually ended long ago. All ranks' slots of
- * one operation are adjacent in the first rank's control block, so reading them touches one page. If
- * ranks are on several NUMA nodes, each writes slots and counters in its own control block instead,
- * in memory of its NUMA node. */
+/* One flag slot of an operation's round: the flag, followed by a few bytes. Longer data is in the
+ * rank's own control block. Slots are reused cyclically. Each round has at least twice as many slots
+ * as the window, so the operation of an overwritten slot has usually ended long ago. All ranks' slots
+ * of one operation are adjacent in the first rank's control block, so reading them touches one page.
+ * If the ranks are on several NUMA nodes, each writes slots and counters in its own control block
+ * instead, in memory of its NUMA node. */
 typedef struct tt_flag_slot {
   alignas(TT_PAIR) atomic_ullong seq; /* of the operation; written last */
   uint32_t hash;
-  uint32_t under_way; /* operations before seq - under_way are over here */
+  uint32_t under_way; /* operations before seq - under_way have ended on this rank */
   char beside[TT_BESIDE];
 } tt_flag_slot;
 
 typedef struct tt_ctrl {
-  tt_layout layout;                    /* written once, before any peer knows of the block */
-  alignas(TT_PAIR) atomic_int aborted; /* 0, or a status; first writer wins */
-  atomic_int aborting_by;              /* 1 + heap of the rank that writes the reason; 0: none */
+  tt_layout layout;                    /* written once, before the block is published to peers */
+  alignas(TT_PAIR) atomic_int aborted; /* 0, or a status; only the first writer sets it */
+  atomic_int aborting_by;              /* 1 + the heap of the rank that writes the reason; 0 if
+                                          none */
   char reason[TT_REASON];
-  alignas(TT_PAIR) atomic_uint refs;      /* ranks that may still read this; each leaves once */
-  alignas(TT_PAIR) atomic_ullong newest;  /* highest recorded seq, plus 1 */
-  alignas(TT_PAIR) atomic_uint inside;    /* 1: inside a peer's memory (shm_guard.c) */
-  alignas(TT_PAIR) atomic_ullong decided; /* first control block's: the decision (shm_agree.c) */
-  atomic_ullong given_up;                 /* the rank that timed out, and the one it waited for */
-  alignas(TT_PAIR) atomic_ullong proofs[TT_PROOFS]; /* first control block's: run/proof_table.c */
-  alignas(TT_PAIR) atomic_ullong advice[TT_ADVICE]; /* rank 0's; 0: nothing yet */
+  alignas(TT_PAIR) atomic_uint refs;      /* number of ranks that may still read this block; each
+                                             rank drops its reference when it leaves */
+  alignas(TT_PAIR) atomic_ullong newest;  /* highest recorded seq plus 1 */
+  alignas(TT_PAIR) atomic_uint inside;    /* 1 while the rank is accessing a peer's memory
+                                             (shm_memory.c) */
+  alignas(TT_PAIR) atomic_ullong decided; /* the decision (shm_agree.c); used in the first control
+                                             block */
+  atomic_ullong given_up;                 /* the rank that timed out, and the rank it was waiting
+                                             for */
+  alignas(TT_PAIR) atomic_ullong proofs[TT_PROOFS]; /* for run/proof_table.c; used in the first
+                                                       control block */
+  alignas(TT_PAIR) atomic_ullong advice[TT_ADVICE]; /* words published by rank 0; 0 if not yet
+                                                       set */
   alignas(TT_PAIR) tt_shown shown;
   alignas(TT_PAIR) tt_call_record records[TT_RECORDS];
-  alignas(TT_PAIR) char small[TT_RECORDS][TT_SMALL];     /* data longer than TT_BESIDE */
-  alignas(TT_PAIR) char flags[TT_REUSED][TT_FLAG_BYTES]; /* and than TT_SMALL */
+  alignas(TT_PAIR) char small[TT_RECORDS][TT_SMALL];     /* for data longer than TT_BESIDE */
+  alignas(TT_PAIR) char flags[TT_REUSED][TT_FLAG_BYTES]; /* for data longer than TT_SMALL */
   alignas(TT_PAIR)
-      atomic_ullong directory[]; /* [reader]: offset of its channels' offsets [lane]; 0: none yet */
-  /* then what the layout says */
+      atomic_ullong directory[]; /* [reader]: offset of the array of its channels' offsets by lane;
+                                    0 if none yet */
+  /* followed by the parts listed in the layout */
 } tt_ctrl;
 
-/* A rank's words in an agreement on the ranks that continue; written by that rank. */
+/* A rank's words in an agreement on the ranks that continue. Only that rank writes them. */
 typedef struct tt_vote {
-  alignas(TT_PAIR) atomic_uint round; /* the last round it takes part in; written last */
-  atomic_ullong ctrl, asks;           /* in that round */
-  atomic_ullong proposal;             /* its proposal's offset, if this rank decides */
+  alignas(TT_PAIR) atomic_uint round; /* the last round that the rank has entered; written last */
+  atomic_ullong ctrl, asks;           /* of that round */
+  atomic_ullong proposal;             /* offset of the rank's proposal, if the rank decides */
 } tt_vote;
 
-/* A rank's progress with the pieces of the arena's loops; written by that rank. */
+/* Counts a rank's progress with pieces that pass through its arena. Only that rank writes it. */
 typedef struct tt_counters {
   alignas(TT_PAIR) atomic_ullong of[TT_COUNTERS];
 } tt_counters;
 
-/* The part of a control block at an offset of its layout. */
+/* Returns the part of a control block at an offset of its layout. */
 static inline void *tt_ctrl_at(tt_ctrl *ctrl, uint64_t offset) {
   return (char *)ctrl + offset;
 }
 
-/* by: the heap of the rank that aborts. */
+/* Announces that the communicator has ended. by: the heap of the rank that ends it. */
 void tt_ctrl_abort(tt_ctrl *ctrl, int by, tutti_status status, const char *reason);
 tutti_status tt_ctrl_aborted(tt_ctrl *ctrl, char *reason, size_t size);
-/* If the rank that aborts died before it published the reason, `by` publishes that instead. */
+/* If the rank that ends the communicator died before it published the reason, `by` publishes its death as the reason. */
 void tt_ctrl_finish_abort(tt_ctrl *ctrl, const tt_segment *segment, int by);
 
-/* stage.c: blocks for private bytes being sent; the owner frees `memory` (of the heap) and `spare`
- * (malloc). */
+/* Blocks for private bytes that are being sent (stage.c). The owner frees `memory` (with the heap)
+ * and `spare` (with free). */
 typedef struct tt_stage {
-  char *memory, **spare; /* NULL: not opened */
+  char *memory, **spare; /* NULL until opened */
   size_t block;
-  uint32_t blocks, next, spares; /* next: the place of the block that has been spare for longest */
+  uint32_t blocks, next, spares; /* next: index of the block that has been free for the longest
+                                    time */
 } tt_stage;
 size_t tt_stage_bytes(int ranks);
-bool tt_stage_open(tt_stage *s, tt_heap *heap, int ranks); /* false: out of memory */
+bool tt_stage_open(tt_stage *s, tt_heap *heap, int ranks); /* returns false if out of memory */
 static inline char *tt_stage_take(tt_stage *s) {
   if (!s->spares) return NULL;
   char *block = s->spare[s->next];
@@ -122,17 +133,18 @@ static inline void tt_stage_give(tt_stage *s, char *block) {
   s->spare[(s->next + s->spares++) % s->blocks] = block;
 }
 
-/* Make a control block visible from outside, or hide it again. */
+/* Makes a control block visible from outside, or hides it again. */
 void tt_shm_show(tt_head *head, uint64_t ctrl);
 void tt_shm_hide(tt_head *head, uint64_t ctrl);
 
-/* wake.c: a sleeper announces itself, polls once more, and sleeps on its futex word; a peer that
- * acts for it checks for sleepers and wakes them. */
+/* wake.c: a sleeper announces itself, polls once more, and sleeps on its futex word. A peer that
+ * changes something for it checks for sleepers and wakes them. */
 void tt_futex_wake(tt_head *head);
-/* The same for a rank that also sleeps on descriptors. open: a descriptor that becomes readable
- * when a peer signals it; poll once more before sleeping on it. -1: not available. */
+/* The same for a rank that also sleeps on descriptors. open returns a descriptor that becomes
+ * readable when a peer signals it, or -1 if not available. Poll once more before sleeping on it. */
 int tt_wake_fd_open(tt_segment *segment, int index);
 void tt_wake_fd_close(tt_segment *segment, int index, int fd);
-void tt_wake_fd_signal(tt_segment *segment, tt_head *head, int index); /* head: of that heap */
+void tt_wake_fd_signal(tt_segment *segment, tt_head *head, int index); /* head: the header of that
+                                                                          heap */
 
 #endif

@@ -1,17 +1,17 @@
-/* shm_layout.c - where the parts of a control block lie.
+/* shm_layout.c - the layout of a control block.
  *
- * Idea       The rank that allocates a block computes its layout for the number of ranks it is made for, and stores it in
- *            the block. All ranks read the offsets there, so a block that was made for more ranks than its communicator
- *            has in the end is used as it was laid out.
- * Invariant  The parts follow each other, do not overlap, and end within `bytes` (tests/unit/test_layout.c).
+ * Idea       The rank that allocates a block computes its layout for the number of ranks it is made for, and stores the
+ *            layout in the block. All ranks read the offsets from there, so a block that was made for more ranks than its
+ *            communicator has in the end keeps its layout.
+ * Invariant  The parts are in ascending order, do not overlap, and end within `bytes` (tests/unit/test_layout.c).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "shm_ctrl.h"
 
 enum {
   PAGE = 4096
-}; /* a rank's slots share no page with another rank's, and lie on its NUMA node */
+}; /* a rank's slots do not share a page with another rank's, and are on its NUMA node */
 
-/* The next part: `bytes` of it, at a multiple of `align`; returns its offset. */
+/* Reserves the next part of `bytes` bytes, aligned to `align`, and returns its offset. */
 static uint64_t place(uint64_t *end, size_t bytes, size_t align) {
   const uint64_t at = tt_round_up(*end, align);
   *end = at + bytes;

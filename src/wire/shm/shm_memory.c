@@ -1,27 +1,27 @@
-/* shm_memory.c - memory that ranks share: records of calls, flag slots, the arena, and a guard.
+/* shm_memory.c - memory that ranks share: call records, flag slots, the arena, and a guard.
  *
- * Records    A record is marked while it is written, so that a reader takes whole ones only.
- * Flags      A slot holds a flag with its bytes right behind it; longer data are in the rank's
- *            control block. In the first round there are TT_RECORDS slots, and TT_REUSED in the others, used in turn. A slot is
- *            rewritten only when the operation that used it is over on every rank, which every flag
- *            reports, and a rank that sets none in `shown`.
- * Arena      Memory in the segment has a name, its offset, under which every rank finds it. Private
- *            memory has one if all ranks can read it and that costs less than a copy. Other memory
- *            is copied into its rank's arena: wire.size.slots slots of wire.size.piece bytes that the pieces of vectors pass through,
- *            allocated at first use. Progress counters count the pieces; each has one writer and only grows.
- * Slots      Two: a rank puts a piece while its peers read the one before. All slots together are
- *            half as large as the second level cache. A line that a peer still has in its cache
- *            must be taken from it before it is written again; stores.h chooses the kind of store
- *            for which that is cheap.
- * Guard      After a failure a rank's memory is its own again. A rank that accesses a peer's memory
- *            first sets `inside` and then checks whether the communicator has ended. A rank that ends
- *            the communicator first publishes that and then checks `inside` of all peers. At least
- *            one of the two sees the other. A peer that was stopped inside could still write when it
- *            continues, so the memory it may write to is replaced by private pages with the same
- *            bytes at the same address. A peer known to be stopped is not waited for. Ranks that are
- *            threads share their pages, which therefore cannot be replaced: such a rank waits until
- *            its peers have left.
- * Cost       Of the guard, per piece: a store that no other rank reads in the normal case, a load.
+ * Records    A record is marked while it is being written, so that a reader never uses an incomplete one.
+ * Flags      A slot holds a flag directly followed by its bytes. Longer data is in the rank's control block. The first round
+ *            has TT_RECORDS slots, each later round has TT_REUSED; all are used cyclically. A slot is rewritten only when the
+ *            operation that used it has ended on every rank. Every flag reports which operations have ended; a rank that sets
+ *            no flags reports it in `shown`.
+ * Arena      Memory in the segment has a name (its offset), under which every rank finds it. Private memory has a name if all
+ *            ranks can read it and that costs less than a copy. All other memory is copied into the rank's arena:
+ *            wire.size.slots slots of wire.size.piece bytes, allocated at first use, through which the pieces of vectors
+ *            pass. Progress counters count the pieces. Each has one writer and only grows.
+ * Slots      There are two, so a rank writes a piece while its peers read the previous one. All
+ *            slots together are half as large as the L2 cache. A line that is still in a peer's
+ *            cache must be fetched from there before it is written again; stores.h chooses the kind
+ *            of store for which that is cheap.
+ * Guard      After a failure, no peer may access a rank's memory any more. A rank that accesses a
+ *            peer's memory first sets `inside` and then checks whether the communicator has ended. A
+ *            rank that ends the communicator first publishes that and then checks `inside` of all
+ *            peers. At least one of the two sees the other's store. A peer that was stopped inside
+ *            could still write when it continues, so the memory it may write to is replaced by
+ *            private pages with the same bytes at the same address. A rank does not wait for a peer
+ *            known to be stopped. Ranks that are threads share their pages, which therefore cannot be
+ *            replaced: such a rank waits until its peers have left.
+ * Cost       Per piece, the guard takes one store that no other rank reads in the normal case, and one load.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <sched.h>
 #include <stdlib.h>
@@ -39,7 +39,7 @@
 void tt_shm_record(tt_wire *w, const tt_record *r) {
   tt_ctrl *ctrl = tt_shm_of(w)->ctrls[w->rank];
   tt_call_record *at = &ctrl->records[r->stamp.seq % TT_RECORDS];
-  /* Each store releases the one that marks the record as being written. */
+  /* Each store has release order, so that it follows the one that marks the record as being written. */
   /* model: record:writing */
   atomic_store_explicit(&at->seq, UINT64_MAX, memory_order_relaxed);
   /* model: record:field */
@@ -96,8 +96,9 @@ static void *slot_payload(const tt_shm *s, int rank, uint64_t seq, uint32_t roun
   return (char *)tt_ctrl_at(s->ctrls[rank], l->later) + (size_t)(at - TT_RECORDS) * l->later_bytes;
 }
 
-/* Returns the number before which all operations must have ended on every rank, so that the slot of `seq` can be written:
- * those that used the slot, and one more, so that no record of an operation that a peer is in is overwritten either. */
+/* Returns the number before which all operations must have ended on every rank, so that the slot of `seq` can be written.
+ * These are the operations that used the slot, and one more, so that the record of an operation that a peer is still
+ * executing is not overwritten either. */
 static uint64_t slot_free_from(uint64_t seq, uint32_t round, size_t n) {
   const uint64_t ahead = (round || n > TT_SMALL ? TT_REUSED : TT_RECORDS) - 1;
   return seq < ahead ? 0 : seq - ahead + 1;
@@ -158,8 +159,9 @@ static void own_line(const void *line) {
 #endif
 }
 
-/* Only slots with separate payload are fetched: it does not help if the bytes follow the flag, because one line is in flight.
- * Payloads with more lines than a core has buffers for are not fetched either: they would delay the stores that follow. */
+/* Only slots whose payload is stored separately are prefetched. If the bytes follow the flag, prefetching does not help,
+ * because only one line is in flight. Payloads with more lines than a core has line-fill buffers are not prefetched either,
+ * because that would delay the following stores. */
 enum { AHEAD = 512 };
 static void shm_flag_ahead(tt_wire *w, uint64_t seq, uint32_t round, size_t n) {
   tt_shm *s = tt_shm_of(w);
@@ -172,9 +174,11 @@ static void shm_flag_ahead(tt_wire *w, uint64_t seq, uint32_t round, size_t n) {
 
 /* ---- the arena ---- */
 
-static const uint64_t remote = (uint64_t)1 << 63; /* in a name: an address of its rank */
+static const uint64_t remote = (uint64_t)1 << 63; /* marks a name that is an address in its rank's
+                                                     private memory */
 
-enum { SLOTS = 2, LIVE = 4 }; /* pieces in the cache: two of the arena, of src, of dst */
+/* LIVE: pieces in the cache: two in the arena, one in src, one in dst. */
+enum { SLOTS = 2, LIVE = 4 };
 _Static_assert((int)SLOTS == (int)TT_STORE_WARM,
                "after a change of kind each place is written once");
 
@@ -329,7 +333,7 @@ static void shm_revoke(tt_wire *w, void *memory, size_t bytes) {
 
 /* ---- the table ---- */
 
-/* Whole pages, so that revoking memory affects nothing else. */
+/* Allocates whole pages, so that revoking the memory affects nothing else. */
 static void *shm_alloc(tt_wire *w, size_t bytes) {
   return bytes > PTRDIFF_MAX ? NULL
                              : tt_heap_alloc(tt_shm_of(w)->heap, tt_round_up(bytes, 4096), 4096);

@@ -1,7 +1,8 @@
-/* shm_open.c - how a rank enters a communicator's shared memory, watches its peers, and leaves.
+/* shm_open.c - how a rank attaches to a communicator's shared memory, monitors its peers, and
+ * leaves.
  *
- * Cost       tables of 40 bytes per rank, and the ends of channels (shm.c); only the ends of peers in use are touched.
- * Invariant  A rank's control block, and the memory that it has published for peers, are freed when all ranks have left.
+ * Cost       Tables of 40 bytes per rank, and the ends of channels (shm.c). Only the ends for peers in use are touched.
+ * Invariant  A rank's control block, and the memory that it has published for peers, are freed once all ranks have left.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 
@@ -20,7 +21,8 @@ static void shm_abort(tt_wire *w, tutti_status status, const char *reason) {
   }
 }
 
-/* A rank that failed after it made its control block published the reason only there. */
+/* Looks for a reason in all control blocks: a rank that failed after it made its control block
+ * published the reason only there. */
 static void hear_leavers(const tt_shm *s, tt_ctrl *ctrl) {
   char why[TT_REASON];
   tutti_status status;
@@ -66,11 +68,12 @@ static void publish_own_state(tt_shm *s) {
   mine->shown.ranks = (uint32_t)s->wire.ranks;
   mine->shown.rank = (uint32_t)s->wire.rank;
   mine->shown.home = offset_of(s, s->ctrls[0]);
-  atomic_store_explicit(&mine->shown.over, 1, memory_order_relaxed); /* the first is 1 */
+  atomic_store_explicit(&mine->shown.over, 1, memory_order_relaxed); /* operations are numbered from
+                                                                        1 */
   tt_shm_show(s->head, offset_of(s, mine));
 }
 
-/* Drop all references; memory that peers may still read is freed when they have left. */
+/* Drops all references. Memory that peers may still read is freed once they have left. */
 static void drop_peer_refs(tt_shm *s) {
   void **memory = malloc((tt_shm_ends_memory(s, NULL) + 3) * sizeof *memory);
   tt_ctrl *mine_here = s->ctrls[s->wire.rank];
@@ -113,9 +116,9 @@ static const tt_peer_ops peer_ops = {
     .close = shm_close,
 };
 
-/* ---- making one ---- */
+/* ---- opening ---- */
 
-/* One allocation, with the tables of all ranks behind it. */
+/* One allocation, followed by the tables of all ranks. */
 static tt_shm *alloc_shm(size_t ranks) {
   tt_shm *s =
       calloc(1, sizeof *s + ranks * (sizeof *s->ctrls + sizeof *s->heads + sizeof *s->bounce +
@@ -129,14 +132,14 @@ static tt_shm *alloc_shm(size_t ranks) {
   return s;
 }
 
-/* Are the ranks on several NUMA nodes? The same answer on all of them. */
+/* Returns true if the ranks are on several NUMA nodes. The result is the same on all ranks. */
 static bool several_memories(const tt_shm *s) {
   for (int r = 1; r < s->wire.ranks; r++)
     if (tt_shm_intro(s, r)->within.numa != tt_shm_intro(s, 0)->within.numa) return true;
   return false;
 }
 
-/* Where the flag slots are, and how much every one of them takes. */
+/* Determines where the flag slots are, and the size of a later round's slot. */
 static void find_slots(tt_shm *s) {
   const tt_layout *first = &s->ctrls[0]->layout;
   s->wire.size.later = first->later_bytes;

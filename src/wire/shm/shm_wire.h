@@ -1,4 +1,4 @@
-/* shm_wire.h - internals shared by the files of the shared-memory wire.
+/* shm_wire.h - declarations shared by the files of the shared-memory wire.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_SHM_WIRE_H
 #define TT_SHM_WIRE_H
@@ -9,35 +9,38 @@
 
 enum {
   TT_DEPTH = 4,  /* pieces in flight per channel */
-  TT_INLINE = 96 /* bytes in the same descriptor as the flag */
+  TT_INLINE = 96 /* number of bytes that are stored in the descriptor, next to the flag */
 };
 
-typedef struct tt_end tt_end; /* of a channel (shm.c) */
+typedef struct tt_end tt_end; /* the end of a channel (shm.c) */
 
 typedef struct tt_shm {
   tt_wire wire;
   tt_heap *heap;
   tt_segment *segment;
-  tt_head *head, **heads;     /* of this rank's heap; per peer */
-  const atomic_bool *revokes; /* some memory of the heap is revoked */
+  tt_head *head, **heads;     /* of this rank's heap, and of each peer's */
+  const atomic_bool *revokes; /* true if some memory of the heap has been revoked */
   int *members;
   tt_ctrl **ctrls;
   tt_end *out, *in;      /* [peer * lanes + lane] */
-  tt_flag_slot *slots;   /* [slot * ranks + rank]; NULL: each rank's are in its own control block */
+  tt_flag_slot *slots;   /* [slot * ranks + rank]; NULL if each rank's slots are in its own control
+                            block */
   tt_counters *counters; /* [rank] */
-  atomic_uint *sleepers_anywhere; /* of the whole job: while it is 0, no rank is woken */
-  uint64_t *over; /* per peer: operations before this are over there, as far as known */
+  atomic_uint *sleepers_anywhere; /* number of sleeping ranks in the whole job; while it is 0, no
+                                     rank needs to be woken */
+  uint64_t *over; /* for each peer, operations before this one are known to have ended there */
   uint64_t over_everywhere;
   tt_stage stage;           /* blocks for private bytes */
   tt_end *holders;          /* ends that have blocks in use */
   tt_end *bouncers;         /* ends that have bounce buffers */
-  bool all_read; /* peers can read all ranks' private memory: found once */
-  size_t gulp;              /* bytes of a bounce buffer */
-  tt_store_rule store_rule; /* with which new channels begin */
-  bool copies;              /* export no memory: copy all of it */
-  bool fenced;   /* by its peers, when one sleeps or ends the communicator (job/fences.h) */
-  char *arena;   /* of this rank (heap); NULL until it is used */
-  char **bounce; /* per peer: bounce buffer for its private bytes */
+  bool all_read; /* true once it is known that peers can read all ranks' private memory */
+  size_t gulp;   /* size of a bounce buffer */
+  tt_store_rule store_rule; /* initial rule of new channels */
+  bool copies;              /* do not export memory: copy all of it */
+  bool fenced;   /* true if peers that sleep or end the communicator make this rank pass a fence
+                    (job/fences.h) */
+  char *arena;   /* this rank's arena, in its heap; NULL until first used */
+  char **bounce; /* for each peer, the bounce buffer for its private bytes */
 } tt_shm;
 
 static inline tt_shm *tt_shm_of(tt_wire *w) {
@@ -47,10 +50,10 @@ static inline tt_shm *tt_shm_of(tt_wire *w) {
 /* ---- channels (shm.c) ---- */
 
 extern const tt_channel_ops tt_shm_channel_ops;
-/* The ends of all channels from and to this rank; false: out of memory. */
+/* Allocates the ends of all channels from and to this rank. Returns false if out of memory. */
 bool tt_shm_ends_new(tt_shm *s);
-/* Memory of this rank's heap that its channels take, to be freed when no peer reads it. memory: NULL, or room
- * for as many as this returns. */
+/* Lists the memory of this rank's heap that its channels use, to be freed when no peer reads it. Returns the
+ * number of entries. `memory` is NULL, or has room for that many. */
 size_t tt_shm_ends_memory(const tt_shm *s, void **memory);
 void tt_shm_ends_free(tt_shm *s);
 
@@ -58,7 +61,7 @@ static inline const tt_intro *tt_shm_intro(const tt_shm *s, int peer) {
   return tt_heap_intro(s->segment, s->members[peer]);
 }
 
-/* The slot of an operation's round; rounds of an operation are apart, operations follow each other. */
+/* Returns the slot of an operation's round. The slots of one round are adjacent, in the order of the operations. */
 static inline uint32_t tt_shm_slot_at(uint64_t seq, uint32_t round) {
   if (round == 0) return (uint32_t)(seq % TT_RECORDS);
   return TT_RECORDS + (round - 1) * TT_REUSED + (uint32_t)(seq % TT_REUSED);
@@ -77,7 +80,7 @@ static inline tt_counters *tt_shm_counters(const tt_shm *s, int rank) {
   return (tt_counters *)(void *)(own + TT_SLOTS);
 }
 
-/* Between a store and the look at a word that decides whether a peer saw it. */
+/* Separates a store from the load that checks whether a peer saw it. */
 static inline void tt_shm_fence(const tt_shm *s) {
   /* order: the compiler's part of a fence that peers make this rank pass */
   atomic_signal_fence(memory_order_seq_cst);
@@ -85,7 +88,7 @@ static inline void tt_shm_fence(const tt_shm *s) {
   if (!s->fenced) atomic_thread_fence(memory_order_seq_cst);
 }
 
-/* Does any rank of the job sleep? Call after the release of a value that peers wait for. */
+/* Returns true if any rank of the job sleeps. Call it after releasing a value that peers wait for. */
 static inline bool tt_shm_sleepers(const tt_shm *s) {
   tt_shm_fence(s);
   /* model: wake:look */
@@ -107,7 +110,7 @@ static inline void tt_shm_wake_all(tt_shm *s) {
     if (r != s->wire.rank) tt_shm_wake_now(s, r);
 }
 
-/* The address of these bytes in the memory that every rank maps; NULL: peers do not map them. */
+/* Returns the address of these bytes in the memory that every rank maps, or NULL if peers do not map them. */
 static inline const char *tt_shm_shown(const tt_shm *s, const void *bytes, size_t n) {
   const char *at = bytes;
   if (s->copies && at != s->arena) return NULL;
@@ -126,10 +129,10 @@ extern const tt_memory_ops tt_shm_memory_ops;
 void tt_shm_record(tt_wire *w, const tt_record *record);
 void tt_shm_over(tt_wire *w, uint64_t oldest, bool wakes);
 int tt_shm_read_record(tt_wire *w, int peer, uint64_t seq, tt_record *record);
-/* Sizes the arena for a second level cache of `l2` bytes. */
+/* Sets the arena's sizes for an L2 cache of `l2` bytes. */
 void tt_shm_measure_arena(tt_wire *w, size_t l2);
 
-/* wake.c: parts of the table of peers. */
+/* wake.c: entries of the table of peers. */
 uint32_t tt_sleep_begin(tt_wire *w);
 void tt_sleep(tt_wire *w, uint32_t futex, uint32_t limit_us);
 void tt_sleep_end(tt_wire *w);

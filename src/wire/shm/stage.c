@@ -1,10 +1,10 @@
-/* stage.c - the blocks that private bytes are copied into for sending.
+/* stage.c - the blocks into which private bytes are copied for sending.
  *
- * Idea       A rank has a few blocks per communicator. A block returns when its reader has acknowledged the piece. The block
- *            that has been free for longest is used next, because it is the least likely to be still in its reader's cache,
- *            where a store to it would wait.
- * Invariant  The blocks take tt_stage_bytes of memory for any number of peers. A sender without a free block waits, or sends
- *            as many bytes as fit in a descriptor.
+ * Idea       A rank has a few blocks per communicator. A block becomes free when its reader has acknowledged the piece. The
+ *            block that has been free for the longest time is used next, because it is the least likely to be still in its
+ *            reader's cache, which would delay a store to it.
+ * Invariant  The blocks take at most tt_stage_bytes of memory for any number of peers. A sender without a free block waits,
+ *            or sends as many bytes as fit in a descriptor.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 
@@ -13,7 +13,7 @@
 
 enum { KIB = 1024 };
 
-/* Large enough to stream, small enough for many peers. */
+/* Large enough to stream, and small enough for many peers. */
 static size_t block_for(int ranks) {
   return tt_max(4 * KIB, tt_min(64 * KIB, (size_t)(1024 * KIB) / (size_t)ranks / 4096 * 4096));
 }

@@ -1,15 +1,15 @@
-/* wake.c - sleeping until a peer acts, without system calls while no rank sleeps.
+/* wake.c - sleeping until a peer acts. Peers make no system calls while no rank sleeps.
  *
- * Idea       Sleeper: increment `sleepers`, poll once more, sleep on the futex word's old value.
- *            Waker: publish, then check `sleepers`; if nonzero, change the futex word and wake. The
- *            sleeper makes all ranks pass a fence before it polls, so one of the two sees the other
- *            (job/fences.h, models/wake.pml). Sleeps are bounded all the same.
- * Pipes      A rank that also waits for a network sleeps in poll, which a futex cannot end.
- *            Therefore each process has a pipe, its wake_fd, which its peers open through /proc. A
+ * Idea       A sleeper increments `sleepers`, polls once more, and sleeps on the old value of the futex word. A
+ *            waker publishes its change, then checks `sleepers`; if it is nonzero, it changes the futex word
+ *            and wakes. The sleeper makes all ranks pass a fence before it polls, so one of the two sees the
+ *            other (job/fences.h, models/wake.pml). Sleeps are bounded nevertheless.
+ * Pipes      A rank that also waits for a network sleeps in poll, which a futex cannot end. Each
+ *            process therefore has a pipe, its wake_fd, which its peers open through /proc. A
  *            sleeper announces the descriptor in its heap header, and drains old bytes before it
- *            polls once more; a peer that acts for it writes a byte.
- * Otherwise  Only one thread per rank sleeps on the wake_fd; other threads sleep for short times. A
- *            peer that cannot open the pipe marks it SHUT, for good: then its owner does so, too.
+ *            polls once more. A peer that changes something for it writes a byte.
+ * Otherwise  Only one thread per rank sleeps on the wake_fd; other threads sleep for short times. A peer that
+ *            cannot open the pipe marks it SHUT permanently, and its owner then sleeps for short times, too.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <fcntl.h>
@@ -62,7 +62,7 @@ void tt_sleep_end(tt_wire *w) {
 
 enum { SHUT = -1 };
 
-/* Descriptors are stored plus one, since 0 means none yet. Another thread may have been first. */
+/* Stores a descriptor plus one, since 0 means none yet. Another thread may have stored its own first; then fd is closed. */
 /* each wake_fd, wake_fds, SHUT: model: wake:door */
 
 static int keep(atomic_int *wake_fd, int fd) {
@@ -73,8 +73,8 @@ static int keep(atomic_int *wake_fd, int fd) {
   return before > 0 ? before - 1 : -1;
 }
 
-/* Opened for reading and writing by owner and peer, so a reader and a writer exist while it is
- * open. */
+/* Opens the pipe for reading and writing. Owner and peer both do so, so it always has a reader and
+ * a writer while it is open. */
 static int open_it(const char *process, int fd) {
   char path[64];
   snprintf(path, sizeof path, "/proc/%s/fd/%d", process, fd);
@@ -112,7 +112,7 @@ void tt_wake_fd_close(tt_segment *segment, int index, int fd) {
   atomic_compare_exchange_strong(&tt_heap_head(segment, index)->wake_fd, &there, 0);
 }
 
-/* Open the peer's pipe; reject a pipe of another process that now has its pid. */
+/* Opens the peer's pipe. Rejects the pipe of another process that has reused the peer's pid. */
 static int of_peer(tt_segment *segment, int index, int there) {
   const uint64_t inode = tt_heap_head(segment, index)->wake_inode;
   struct stat st;
@@ -136,7 +136,7 @@ void tt_wake_fd_signal(tt_segment *segment, tt_head *head, int index) {
   if (fd < 0)
     atomic_store(wake_fd, SHUT);
   else if (write(fd, "", 1) < 0)
-    return; /* it is full of wake-ups already */
+    return; /* the pipe is already full of wake-up bytes */
 }
 
 int tt_sleep_fd_open(tt_wire *w) {
