@@ -222,7 +222,7 @@ bool cli_seconds(const char *text, double *value) {
 }
 
 const char *cli_kept(const char *text) {
-  static kept_name *all;
+  static kept_names all;
   return kept_text(&all, text);
 }
 

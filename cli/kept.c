@@ -1,26 +1,26 @@
-/* kept.c - see kept.h. There are at most a few hundred names of plans.
+/* kept.c - see kept.h. A trace may have many names of marks, so the set is a search tree of the C library.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "kept.h"
 
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
-const char *kept_text(kept_name **all, const char *text) {
-  kept_name *k = *all;
-  while (k && strcmp(k->text, text) != 0) k = k->next;
-  if (k) return k->text;
-  k = malloc(sizeof *k + strlen(text) + 1);
-  if (!k) return "?";
-  strcpy(k->text, text);
-  k->next = *all;
-  *all = k;
-  return k->text;
+static int by_text(const void *a, const void *b) {
+  return strcmp(a, b);
 }
 
-void kept_free(kept_name **all) {
-  while (*all) {
-    kept_name *next = (*all)->next;
-    free(*all);
-    *all = next;
-  }
+const char *kept_text(kept_names *all, const char *text) {
+  char *const *found = tfind(text, all, by_text);
+  if (found) return *found;
+  char *copy = strdup(text);
+  if (!copy) return "?";
+  if (tsearch(copy, all, by_text)) return copy;
+  free(copy);
+  return "?";
+}
+
+void kept_free(kept_names *all) {
+  tdestroy(*all, free);
+  *all = NULL;
 }

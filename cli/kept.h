@@ -1,15 +1,13 @@
-/* kept.h - a list of texts without duplicates, so that equal texts have the same pointer.
+/* kept.h - a set of texts, so that equal texts have the same pointer.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef KEPT_H
 #define KEPT_H
 
-typedef struct kept_name {
-  struct kept_name *next;
-  char text[];
-} kept_name;
+/* The root of a search tree (tsearch). NULL: the set is empty. */
+typedef void *kept_names;
 
-/* Returns the text in this list, and adds it if it is new. Returns "?" if out of memory. */
-const char *kept_text(kept_name **all, const char *text);
-void kept_free(kept_name **all);
+/* Returns the text in this set, and adds it if it is new. Returns "?" if out of memory. */
+const char *kept_text(kept_names *all, const char *text);
+void kept_free(kept_names *all);
 
 #endif

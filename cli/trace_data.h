@@ -67,7 +67,7 @@ typedef struct trace_data {
   size_t nlanes, lanes_room;
   trace_call *calls; /* the first entry is for unknown calls */
   size_t ncalls, calls_room;
-  kept_name *names;
+  kept_names names;
   uint32_t *chains; /* of lanes, then of calls, by hash: 1 + the index of the first one, or 0 */
 } trace_data;
 
