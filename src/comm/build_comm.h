@@ -48,8 +48,7 @@ tutti_status tt_comm_of_survivors(tutti_comm *old, const char *who, int *list, i
 /* Copies the settings of another communicator, and sets the number of helpers. */
 tutti_status tt_comm_inherit_settings(tutti_comm *comm, const tt_plain_settings *from,
                                       const tt_override *override, int helpers);
-/* Sets the number of helpers. The caller has checked the arguments and made sure that no operation is running
- * (helpers.c). */
+/* Sets the number of helpers. The caller has checked the arguments and made sure that no operation is running (helpers.c). */
 tutti_status tt_helpers_set(tutti_comm *comm, int helpers);
 /* tt_comm_set_config applies a configuration, for tutti_comm_configure. tt_config_check only checks it, for a
  * communicator of `ranks` ranks that does not exist yet; NULL is accepted (config.c). */
@@ -86,8 +85,7 @@ void tt_helped_free(tt_helped *helped);
 
 /* ---- successors of a communicator (joiner.c) ---- */
 
-/* Writes the settings that a new communicator inherits from `old` into a proposal. The proposal already contains the
- * list of ranks. */
+/* Writes the settings that a new communicator inherits from `old` into a proposal, which already lists the ranks. */
 void tt_heritage_write(const tutti_comm *old, const tt_decision *d, tt_proposal *proposal);
 /* Builds the communicator for this rank, which is member number `member` of the proposal. old: the previous
  * communicator of this rank, or NULL. On failure, notifies the other ranks. */

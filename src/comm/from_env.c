@@ -187,8 +187,7 @@ static tutti_status create_base_comm(tt_heap *heap, int rank, tutti_comm **out) 
 
 /* ---- from the environment ---- */
 
-/* Only one process may use a heap, because a second process would overwrite the data that the first has
- * published. */
+/* Only one process may use a heap, because a second process would overwrite the data that the first has published. */
 static tutti_status claim_heap(tt_segment *segment, int index, int rank) {
   int owner;
   bool self;

@@ -77,8 +77,7 @@ static double cores_here(void) {
   return cores > 0 ? cores : 1;
 }
 
-/* Returns the domains that the network reports. If it reports none, returns the domains of the cores that this
- * process may use. */
+/* Returns the domains that the network reports. If it reports none, returns the domains of the cores of this process. */
 static tt_domains domains_of_site(const tutti_net *net) {
   const tutti_net_site *s = &net->site;
   tt_cpu_bits cores;

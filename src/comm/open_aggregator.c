@@ -83,9 +83,8 @@ static int count_names(const char *names) {
 
 /* ---- plans ---- */
 
-/* Writes the levels of all real and virtual ranks, starting with level `from`. Each virtual rank is a separate
- * domain on every level. The level of the racks is omitted: a host reaches the aggregator in its rack without using
- * the rack's uplink. */
+/* Writes the levels of all real and virtual ranks, starting with level `from`. Each virtual rank is a separate domain on every
+ * level. The level of the racks is omitted: a host reaches the aggregator in its rack without using the rack's uplink. */
 static tutti_status levels_with(const char *levels, int from, int helpers, char all[TT_TREE_TEXT]) {
   tt_tree tree;
   size_t at = 0;
@@ -136,9 +135,8 @@ static void share_message(tt_link *link, int parts) {
 }
 
 /* Number of parts, out of SHARES, that the aggregator sums. The number is chosen such that the aggregator's link has
- * carried the last part when the links between the hosts have finished the other parts
- * (algo/pattern/helper_share.c). SHARES or more means that the aggregator sums all parts. A plan named by the caller
- * can also set the number. */
+ * carried the last part when the links between the hosts have finished the other parts (algo/pattern/helper_share.c).
+ * SHARES or more means that the aggregator sums all parts. A plan named by the caller can also set the number. */
 enum { SHARES = 32 };
 static int share_of(const tutti_comm *comm, int hosts) {
   double unused;

@@ -36,8 +36,7 @@ static tutti_status read_file(const char *path, const char *what, const char *hi
 
 /* ---- profiles ---- */
 
-/* Writes the path of a file in the user's configuration folder. Returns false if the environment does not define
- * one. */
+/* Writes the path of a file in the user's configuration folder. Returns false if the environment does not define one. */
 static bool user_folder(char *path, size_t size, const char *file) {
   const char *config = tt_env("XDG_CONFIG_HOME"), *home = tt_env("HOME");
   if (config && *config == '/')

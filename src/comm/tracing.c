@@ -101,8 +101,7 @@ static int world_rank_of(const tutti_comm *comm) {
   return comm->rank;
 }
 
-/* Stores the trace path for the whole process. The path is made absolute, because the program may change its working
- * directory. */
+/* Stores the trace path for the whole process. The path is made absolute, because the program may change directories. */
 static bool keep_path(const char *path) {
   char folder[PATH_MAX] = "";
   if (path[0] != '/' && !getcwd(folder, sizeof folder)) return false;
