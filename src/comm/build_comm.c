@@ -213,8 +213,8 @@ static tutti_status keep_order(tutti_comm *comm, const int *order) {
   return TUTTI_OK;
 }
 
-/* Numbers the hosts if the profile has parameters for individual hosts, and sets *order to an order that places the
- * ranks of slow hosts last. Otherwise sets *order to NULL, and the caller uses the order of the layout. */
+/* If the profile has parameters for individual hosts, numbers the hosts and sets *order to all ranks, with the ranks
+ * of slow hosts last. Otherwise sets *order to NULL, and the caller uses the order of the layout. */
 static tutti_status place_hosts(tutti_comm *comm, const tt_layout *layout, int **order) {
   const size_t P = (size_t)comm->ranks;
   tt_plan_cache *plans = comm->plans;
@@ -268,7 +268,7 @@ tutti_status tt_comm_arrange(tutti_comm *comm, const tt_layout *layout, double r
 }
 
 /* Tells a simulated network which level of the machine separates this rank from each peer, so that it can delay
- * messages accordingly. Does nothing if a sender is free before its message has arrived, or if the placement is
+ * messages accordingly. Does nothing if a sender can continue before its message has arrived, or if the placement is
  * known and ranks have several ports. */
 static tutti_status set_levels(tutti_comm *comm) {
   const tt_cost_model *p = tt_chooser_model(comm->plans->chooser);

@@ -22,7 +22,7 @@ tutti_status tt_settings_read(tt_settings *settings, int ranks);
 tutti_status tt_comm_configure(tutti_comm *comm, const tt_profile *profile);
 /* Passes the process ids of the ranks to the network, which uses them in its messages. */
 tutti_status tt_comm_set_pids(const tutti_comm *comm, tt_wire *net);
-/* Arguments for building a communicator. The caller has already set its rank, ranks, heap, load and `info`. */
+/* Arguments for building a communicator. Its rank, ranks, heap, load and `info` have already been set. */
 typedef struct tt_comm_spec {
   tt_wire *net;              /* wire of the network, which the communicator takes over; or NULL */
   const tt_profile *profile; /* model parameters, the same on all ranks */
@@ -36,8 +36,8 @@ typedef struct tt_comm_spec {
  * On errors the caller destroys the communicator. */
 tutti_status tt_comm_build(tutti_comm *comm, const tt_comm_spec *spec);
 void tt_comm_destroy(tutti_comm *comm);
-/* Called if this rank cannot complete a communicator for which its peers may already be waiting. Breaks the communicator,
- * with the text of tutti_error as the reason. Returns the status with which the communicator failed. */
+/* Called if this rank cannot complete a communicator for which its peers may already be waiting. Breaks the
+ * communicator, with the text of tutti_error as the reason. Returns the status of the communicator's failure. */
 tutti_status tt_comm_spoil(tutti_comm *comm, tutti_status status);
 
 /* Creates a communicator for n ranks of `old`, after the surviving ranks have agreed on the list and on the network.
@@ -54,7 +54,7 @@ tutti_status tt_helpers_set(tutti_comm *comm, int helpers);
  * communicator of `ranks` ranks that does not exist yet; NULL is accepted (config.c). */
 tutti_status tt_comm_set_config(tutti_comm *comm, const char *who, const tutti_config *config);
 tutti_status tt_config_check(const char *who, const tutti_config *config, int ranks);
-/* Makes the name of the communicator visible to the doctor and in the trace. */
+/* Shows the name of the communicator in the output of `tutti doctor` and in the trace. */
 void tt_comm_show_name(tutti_comm *comm);
 /* Sends the override of rank `root` to the joiners. The override is sent as text, because plans are values that are
  * valid only in one process. Collective. A failure breaks the communicator. */
@@ -63,7 +63,7 @@ void tt_override_share(tutti_comm *comm, int root);
 tutti_status tt_job_over(const tt_segment *segment);
 /* Publishes the data about this process in the header of its heap. */
 void tt_heap_introduce(tt_heap *heap);
-/* Returns the placement that a rank of this machine has published when it introduced itself. */
+/* Returns the placement that a rank of this machine has published. */
 tt_colors tt_intro_colors(const tt_intro *intro);
 
 /* Computes the layout of the ranks with tt_placement_arrange. The caller frees the arrays in the layout. */
@@ -87,8 +87,8 @@ void tt_helped_free(tt_helped *helped);
 
 /* Writes the settings that a new communicator inherits from `old` into a proposal, which already lists the ranks. */
 void tt_heritage_write(const tutti_comm *old, const tt_decision *d, tt_proposal *proposal);
-/* Builds the communicator for this rank, which is member number `member` of the proposal. old: the previous
- * communicator of this rank, or NULL. On failure, notifies the other ranks. */
+/* Builds the communicator for this rank, which is number `member` in the proposal. old: the previous communicator of
+ * this rank, or NULL. On failure, notifies the other ranks. */
 tutti_status tt_comm_inherit(tt_heap *heap, const tt_proposal *proposal, int member,
                              const tutti_comm *old, tutti_comm **out);
 /* Warns if a joiner has been waiting for a long time. Returns TUTTI_ERR_TIMEOUT after TUTTI_CONNECT_TIMEOUT. */

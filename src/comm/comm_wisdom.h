@@ -8,8 +8,8 @@
 #include "comm_view.h"
 #include "process_wisdom.h"
 
-/* Copies the wisdom of rank 0 to all ranks of a new communicator. said: the announcement that rank 0 has made about
- * its wisdom. Collective. */
+/* Copies the wisdom of rank 0 to all ranks of a new communicator. said: what rank 0 has announced about its wisdom.
+ * Collective. */
 tutti_status tt_wisdom_share(tutti_comm *comm, uint32_t said);
 /* Copies the wisdom to all ranks of a communicator whose ranks are threads of one process. Called by one thread on
  * behalf of all of them. */

@@ -55,8 +55,8 @@ static const char *host_of(const card *x) {
   return strchr(x->texts, 0) + 1;
 }
 
-/* Executes a round of the bootstrap. If the table contains a different row for this rank than the row it sent, the
- * table belongs to another round or another bootstrap, and this is an error. */
+/* Executes a round of the bootstrap. Fails if the table does not contain the row that this rank has sent, because
+ * the table then belongs to another round or another bootstrap. */
 static tutti_status gather_rows(const creation *c, tutti_status failed, const void *mine,
                                 size_t bytes, tt_table *all) {
   size_t has;
@@ -130,7 +130,7 @@ static int by_place(const void *a, const void *b) {
   return x[0] != y[0] ? (x[0] < y[0] ? -1 : 1) : (x[1] > y[1]) - (x[1] < y[1]);
 }
 
-/* Sets the node of each rank to the lowest rank with the same `place`. */
+/* Identifies the node of each rank by the lowest rank with the same `place`. */
 static tutti_status find_nodes(creation *c) {
   const size_t P = (size_t)c->m->ranks;
   uint64_t(*places)[2] = malloc(P * sizeof *places);
@@ -222,8 +222,8 @@ static tutti_status give_secret(const creation *c, const tt_net_end *end) {
   return status;
 }
 
-/* Opens this rank's endpoint of the network, and sets *all to the names and addresses of all endpoints. If any rank
- * cannot open its endpoint, this function fails on all ranks and reports the reason. */
+/* Opens this rank's endpoint of the network, and sets *all to the names and addresses of all endpoints. If one rank
+ * cannot open its endpoint, the function fails on all ranks, and reports the reason of that rank. */
 static tutti_status open_network(creation *c, tt_net_end *end, tt_table *all) {
   const double began = tt_seconds();
   char *row = NULL;

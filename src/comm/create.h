@@ -7,7 +7,7 @@
 #include "meet.h"
 #include "tutti_net.h"
 
-/* Creates a communicator of the ranks of a bootstrap, and ends the bootstrap. Collective. */
+/* Creates a communicator for the ranks that take part in a bootstrap, and ends the bootstrap. Collective. */
 tutti_status tt_create(tt_meeting *m, const tutti_config *config, tutti_comm **out);
 /* Implements tutti_comm_from_net. If m is not NULL, the ranks exchange their data in this bootstrap, before the
  * network carries any message. Otherwise they exchange it over the network. */
@@ -30,7 +30,7 @@ typedef struct tt_net_end {
 } tt_net_end;
 
 /* Opens this rank's endpoint of a network, without communicating. net: a name as in tutti_config. On failure returns
- * TUTTI_ERR_SYSTEM, with the reason in tutti_error. *end then contains at most the maker from the library that failed. */
+ * TUTTI_ERR_SYSTEM, with the reason in tutti_error; only end->maker may then be set. */
 tutti_status tt_net_open(const char *net, tt_net_end *end);
 void tt_net_drop(tt_net_end *end);
 

@@ -26,7 +26,7 @@
 /* ---- levels within the machine ---- */
 
 /* Returns the domains that contain these cores. The last result is cached, because ranks that are threads of one
- * process ask one after the other, usually for the same cores. */
+ * process call this one after the other, usually with the same cores. */
 static tt_domains domains_of(const tt_cpu_bits *cores) {
   static _Thread_local tt_cpu_bits last;
   static _Thread_local tt_domains found;
@@ -263,8 +263,8 @@ static bool one_is_all(void) {
          tt_env_int("SLURM_STEP_NUM_TASKS", 1, 1 << 20, 0) == 1;
 }
 
-/* Creates the communicator in a program without MPI whose ranks were started by mpirun, prun or srun with PMIx. *base
- * remains NULL if the PMIx library of tutti is missing. only: there is no other source for the rank of this process. */
+/* Creates the communicator of a program without MPI that was started by mpirun, prun or srun with PMIx. *base remains
+ * NULL if the PMIx library of tutti is missing. only: PMIx is the only source for the rank of this process. */
 static tutti_status from_pmix(tutti_comm **base, bool only) {
   const double limit = tt_create_limit(NULL);
   tutti_launcher l = {.end = NULL};
@@ -287,8 +287,7 @@ static tutti_status from_pmix(tutti_comm **base, bool only) {
   return status;
 }
 
-/* How a joiner enters a job. On one host it enters through its heap in the segment. In a job on several hosts it
- * enters through the waiting room. */
+/* A joiner enters a job on one host through its heap in the segment, and a job on several hosts through the waiting room. */
 typedef struct entrance {
   tt_segment *segment;
   int index;

@@ -171,8 +171,9 @@ static tutti_status plan_of_way(const tutti_comm *comm, const tt_setting *s, con
   return status;
 }
 
-/* Creates one plan that uses the aggregator. If `beside` is not NULL, the aggregator sums only a part of the vector, and the
- * ranks sum the rest by the fold that this suffix selects. The ranks keep their positions, and the virtual ranks follow them. */
+/* Creates one plan that uses the aggregator. If `beside` is not NULL, the aggregator sums only a part of the vector.
+ * The ranks sum the rest by the fold that `beside`, a suffix of the plan's name, selects. The ranks keep their
+ * positions, and the virtual ranks follow them. */
 static tutti_status plan_for(tutti_comm *comm, int parts, const layout *x, const char *beside,
                              tt_aggregated *a) {
   tt_setting setting = comm->plans->setting;
@@ -237,7 +238,7 @@ static void invite(invitation *i) {
   i->open = !tt_env("TUTTI_KEY");
 }
 
-/* Derives the key of the session from TUTTI_KEY. Each rank derives the key itself, and the key is never sent. */
+/* Derives the key of the session from TUTTI_KEY. Each rank does this by itself, and the key is never sent. */
 static tutti_status session_key(const invitation *i, char of_session[TT_KEY + 1]) {
   char key[TT_KEY + 1];
   if (!i->open && !tt_env("TUTTI_KEY"))

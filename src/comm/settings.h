@@ -6,7 +6,7 @@
 #include "choose.h"
 
 /* Reads the model parameters of this machine from its profile (settings.c), or uses the built-in parameters. Warns about a
- * profile that cannot be used. tt_profile_path returns the path of the profile, or the reason why there is none. */
+ * profile that cannot be used. tt_profile_path returns the path of the profile, or the reason why no profile is used. */
 void tt_profile_here(tt_profile *profile);
 /* Selects the model parameters for the named network. If the profile has none for this network, warns once and uses
  * the built-in parameters. */

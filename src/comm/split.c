@@ -61,7 +61,7 @@ static tutti_status exchange(const parting *p, const void *mine, size_t bytes, v
              : TUTTI_OK;
 }
 
-/* Returns the rank of member i in the communicator over which the members exchange data. */
+/* Returns the rank of member i in the communicator that the members use to exchange data. */
 static int exchanges_as(const parting *p, int i) {
   return p->over == p->old ? p->list[i] : i;
 }
@@ -153,7 +153,7 @@ static tutti_status make_ctrl(const tutti_comm *comm, bool has_net, uint64_t *ct
 }
 
 /* Creates the control block of this rank, unless `status` is an error, and exchanges the parts of all ranks. Sets
- * *again if any rank was already using the number of the new network, so that all ranks must try again. */
+ * *again if the number of the new network was already in use on any rank, so that all ranks must try again. */
 static tutti_status exchange_parts(parting *p, tutti_status status, bool *again) {
   tutti_comm *comm = p->comm;
   part mine = {.wisdom = comm && comm->rank == 0 ? tt_wisdom_announce() : 0,

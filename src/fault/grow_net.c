@@ -135,7 +135,7 @@ static int rank_after(const tt_growth *w, int r) {
   return r < w->invitation.first ? r : r + w->invitation.joiners;
 }
 
-/* Sends the row of each survivor, or its error, to the leader. The row of the leader itself may have any length. */
+/* Sends the row of each survivor, or the survivor's error, to the leader. The leader's own row may have any length. */
 static tutti_status bring_to_leader(tt_growth *w, tutti_status failed, const void *mine,
                                     size_t bytes, rows *x) {
   char slot[SLOT] = "";
@@ -187,8 +187,8 @@ static tutti_status hear_guests(tt_growth *w, size_t *n, char **body) {
   return tt_meet_foreign(&w->line);
 }
 
-/* Called by the leader when a survivor has failed. The cause may be the death of a joiner, which UCX reports as a
- * peer that it cannot reach. The waiting room then reports the death shortly afterwards, and the ranks try again. */
+/* Called by the leader when a survivor has failed. The cause may be the death of a joiner, since UCX then reports a
+ * peer that it cannot reach. The waiting room reports the death shortly afterwards, and the ranks try again. */
 static tutti_status blame_joiner(tt_growth *w, tutti_status failed) {
   char why[WHY], *body;
   size_t n;

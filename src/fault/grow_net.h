@@ -5,7 +5,7 @@
 
 #include "guests.h"
 
-/* Outcome of an attempt on one rank. The ranks agree on the smallest of their outcomes. */
+/* Outcome of an attempt to grow, on one rank. The ranks agree on the smallest of their outcomes. */
 typedef enum tt_grown { TT_GROW_FAILS, TT_GROW_AGAIN, TT_GROW_DONE } tt_grown;
 
 /* Sets the error that explains why too few joiners arrived within `limit` seconds (shrink.c). */

@@ -182,8 +182,8 @@ static void decide_members(gathering *g, int least) {
 
 /* ---- in shared memory: waiting for the decision ---- */
 
-/* Warns once about a long wait, and gives up after the time limit. While the leader waits for joiners, the other
- * ranks add the limit for joiners to their own time limit. */
+/* Warns once about a long wait, and gives up after the time limit. If the leader is waiting for joiners, this rank
+ * adds the time limit for joiners to its own time limit. */
 static void look_at_time(gathering *g) {
   int peer = g->agree->awaited(g->wire, g->round);
   const bool for_joiners = peer < 0 && g->least > 0;

@@ -92,8 +92,8 @@ void tt_exit_words(const tt_intro *intro, bool told, char *words, size_t size) {
   }
 }
 
-/* Returns true if /proc shows the PID namespace of this process. A process that enters a new namespace sees the old
- * one there until /proc is mounted again. */
+/* Returns true if /proc shows the PID namespace of this process. After a process has entered a new namespace, /proc
+ * shows the old one until it is mounted again. */
 static bool is_own_proc(void) {
   char name[20];
   const ssize_t n = readlink("/proc/self", name, sizeof name - 1);

@@ -5,9 +5,10 @@
 
 #include "heap.h"
 
-/* Returns the state of a process as in /proc: 'R' is running, 'S' and 'D' sleeping, 'T' and 't' stopped, 'Z' and 'X' dead.
- * Returns 0 if there is no such process, or if /proc shows a PID namespace other than that of the caller. *started, unless NULL,
- * is set to the start time of the process, which differs from that of later processes with the same pid; 0 means unknown. */
+/* Returns the state of a process as in /proc: 'R' is running, 'S' and 'D' sleeping, 'T' and 't' stopped, 'Z' and 'X'
+ * dead. Returns 0 if the process does not exist, or if /proc shows a PID namespace other than that of the caller.
+ * *started, unless NULL, is set to the start time of the process, which differs from that of later processes with
+ * the same pid; 0 means unknown. */
 char tt_process_state(long pid, uint64_t *started);
 /* Returns a number that identifies the PID namespace of this process, or 0 if unknown. A pid has the same meaning
  * only within one namespace. */

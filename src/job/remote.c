@@ -23,8 +23,8 @@
 enum { TRIAL = 1 << 20, SMALL = 4096, TRIES_ALL = 64 /* max ranks for trying all pairs */ };
 
 /* Cost per byte of a staged copy relative to a plain copy by the CPU, and of a remote read relative to a copy by the
- * kernel. Staged bytes are written, moved between caches and read. Remote bytes are read once more after they have
- * arrived. The ratios were measured on two machines. */
+ * kernel. A staged copy writes the bytes, moves them between caches and reads them. A remote read reads them once
+ * more after they have arrived. The ratios were measured on two machines. */
 /* each reads: order: a flag, nothing is read behind it */
 
 static const double staged_copies = 2.7, remote_reads = 1.5;

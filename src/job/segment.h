@@ -41,7 +41,7 @@ typedef struct tt_segment {
 
 enum { TT_UNWATCHED = -1 };
 /* Creates a memfd for n ranks and up to `joiners` joiners, and writes the job header. The memfd is sealed against growing
- * and shrinking, and is closed on exec. launcher: pid of the process that waits for the ranks; 0 if there is none;
+ * and shrinking, and is closed on exec. launcher: pid of the process that waits for the ranks; 0 if no process waits;
  * TT_UNWATCHED if the ranks continue when it ends. id: a random number by which other processes recognize the segment. */
 tutti_status tt_segment_create(int n, int joiners, long launcher, uint64_t id, int *fd);
 tutti_status tt_segment_map(int fd, int n, tt_segment **segment);

@@ -30,8 +30,8 @@ static const double LATE =
 
 /* ---- joining the tree ---- */
 
-/* Fills in the addresses on the card. The first address is the one that this host uses to reach the rendezvous, unless the
- * rendezvous is on this host. If TUTTI_INTERFACE is set, there is only one address, because the agent listens on no other. */
+/* Fills in the addresses on the card. The first one is the address that this host uses to reach the rendezvous, unless the
+ * rendezvous is on this host. If TUTTI_INTERFACE is set, it selects the only address, because the agent listens on no other. */
 static void fill_card(tt_agent_card *card, int up, int port) {
   tt_rendezvous here = {.port = port};
   struct sockaddr_storage a;

@@ -21,8 +21,8 @@ static tutti_status id_syntax_error(const char *text, const char *why) {
   return tt_fail(TUTTI_ERR_ARG, "'%.80s' is not the id of a rendezvous (HOST:PORT:KEY): %s", text, why);
 }
 
-/* Parses a host in an id, without the brackets around an IPv6 address. Returns the end of the host in the text, or
- * NULL if it is malformed. */
+/* Parses one host in the text of an id, and drops the brackets around an IPv6 address. Returns the end of the host
+ * in the text, or NULL if the host is malformed. */
 static const char *read_host(const char *at, const char *end, char *host) {
   const char *last = memchr(at, ',', (size_t)(end - at));
   if (!last) last = end;

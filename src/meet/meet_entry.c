@@ -59,7 +59,7 @@ static bool init_from_first_hello(tt_service *s, const tt_hello *h) {
   return true;
 }
 
-/* Finds another member that runs on this host and claims the same rank. Returns NULL if there is none. */
+/* Finds another member that runs on this host and claims the same rank. Returns NULL if not found. */
 static const tt_meet_peer *local_rank(const tt_service *s, const tt_meet_peer *g) {
   for (int i = 0; i < s->npeers; i++) {
     const tt_meet_peer *x = &s->peers[i];

@@ -132,9 +132,9 @@ tt_trust tt_trust_by(int fd, const char *tcp, const char *tcp6, long user);
 bool tt_is_here(int fd);
 /* Warns once if the text of a key is so short or simple that someone who has captured a handshake can guess it. */
 void tt_key_look(const char *name, const char *text);
-/* Sets the error that the other end has sent a wrong proof, and returns its status. */
+/* Sets an error that says that the other end has sent a wrong proof, and returns its status. */
 tutti_status tt_meet_unknowing(const tt_meet_line *l);
-/* Sets the error that the other end has sent data that does not belong to this protocol, and returns its status. */
+/* Sets an error that says that the other end does not speak this protocol, and returns its status. */
 tutti_status tt_meet_foreign(const tt_meet_line *l);
 
 /* ---- agents (agent.c) ---- */

@@ -106,7 +106,7 @@ typedef struct tt_service {
 /* Handles pending events once. If `waits`, first waits for an event or for the next time limit. Returns false when
  * the bootstrap has ended. */
 bool tt_service_turn(tt_service *s, bool waits);
-/* Serves peers until the bootstrap has ended, and then frees the service. The function is run by a separate thread. */
+/* Serves peers until the bootstrap has ended, and then frees the service. Runs in a separate thread. */
 void *tt_service_run(void *service);
 tt_service *tt_service_new(const char key[TT_KEY]); /* returns NULL if out of memory */
 void tt_service_free(tt_service *s);
@@ -153,8 +153,8 @@ void tt_entry_join(tt_service *s, tt_meet_peer *g);
 
 /* ---- rounds (meet_rounds.c) ---- */
 
-/* Makes the bootstrap fail. The rendezvous notifies all of its peers, and so does an agent that has lost its parent.
- * Any other agent notifies its parent, and notifies its peers when the parent replies. */
+/* Makes the bootstrap fail. The rendezvous and any agent that has lost its parent notify all of their peers. Any
+ * other agent notifies its parent, and notifies its peers when the parent replies. */
 void tt_service_fail(tt_service *s, tutti_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Ends the bootstrap with a failure, and notifies all peers of the reason. */
@@ -194,7 +194,7 @@ void tt_agent_flush(tt_service *s);
  * connection to the parent is lost. changed: the reason is that data from the parent was changed in transit. */
 void tt_agent_heard(tt_service *s);
 void tt_agent_lost(tt_service *s, bool changed);
-/* Returns the time until the batch is due, in milliseconds, or -1 if there is no such time. */
+/* Returns the time until the batch is due, in milliseconds, or -1 if no time is set for it. */
 int tt_agent_due(const tt_service *s);
 
 #endif

@@ -91,7 +91,7 @@ bool tt_reach_named(const struct ifaddrs *a, const char *name) {
          !memcmp(&wanted, &((const v6 *)(const void *)a->ifa_addr)->sin6_addr, sizeof wanted);
 }
 
-/* Returns the link to which this address belongs if other hosts may be reachable over the link. Returns 0 otherwise. */
+/* Returns the link that this address belongs to, or 0 if other hosts cannot be reached over the link. */
 static unsigned usable_link(const struct ifaddrs *a) {
   const char *only = tt_env("TUTTI_INTERFACE");
   const tt_reach_kind reach = tt_reach_of(a);

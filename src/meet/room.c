@@ -146,8 +146,7 @@ static bool take_claim(tt_meet_peer *g, const char *bytes, size_t n) {
   return true;
 }
 
-/* Accepts a row from a joiner. If the claim to which the row belongs has ended, drops the row; the joiner is
- * notified separately. */
+/* Accepts a row from a joiner, or drops it if its claim has ended. The joiner is then notified separately. */
 static bool take_row(tt_meet_peer *g, const char *bytes, size_t n) {
   tt_guest *x = g->guest;
   uint32_t claim;

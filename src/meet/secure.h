@@ -13,7 +13,7 @@
 
 typedef struct tt_secure tt_secure; /* one end of a connection; NULL: plain */
 
-/* Send and receive data like send(2) and recv(2) on a nonblocking socket. Fail with EBADMSG if data was changed, repeated
+/* These functions work like send(2) and recv(2) on a nonblocking socket. They fail with EBADMSG if data was changed, repeated
  * or omitted in transit. After EAGAIN, the next call to tt_secure_send must pass the same bytes, or the first of them. */
 ssize_t tt_secure_send(tt_secure *x, int fd, const void *bytes, size_t n);
 ssize_t tt_secure_recv(tt_secure *x, int fd, void *bytes, size_t n);

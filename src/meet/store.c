@@ -41,7 +41,7 @@ static void format_store_key(const shop *s, const char *what, int rank, char *ke
   if (rank >= 0) snprintf(key + n, KEY - (size_t)n, "%d", rank);
 }
 
-/* The value that a rank puts into the store. It contains the rank's random number, its row and its status. */
+/* The value that a rank puts into the store: the rank's random number, and its row with its status. */
 typedef struct shelf_row {
   uint64_t number;
   tt_row row; /* must be last, because the text follows */
@@ -345,8 +345,8 @@ static tutti_status find_stride(const tt_meeting *m, uint32_t mine, size_t *stri
   return status;
 }
 
-/* Executes a round of the bootstrap with two calls of the gather function. The first gathers the sizes of the rows,
- * and the second gathers the rows. */
+/* Executes a round of the bootstrap by calling the gather function twice. The first call gathers the sizes of the
+ * rows, and the second call gathers the rows. */
 static tutti_status gather_own(tt_meeting *m, tutti_status failed, const void *mine, size_t bytes,
                                tt_table *all) {
   size_t n, stride = 0;

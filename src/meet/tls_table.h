@@ -22,7 +22,7 @@ typedef enum tt_tls_step {
   TT_TLS_FOREIGN /* the other end does not speak TLS 1.3 */
 } tt_tls_step;
 
-/* Writes the secret called `name` to `secret`. Returns 0 if there is no secret of that name. */
+/* Writes the secret called `name` to `secret`. Returns 0 if the name is unknown. */
 typedef int tt_tls_find_fn(const void *ctx, const char *name, unsigned char secret[TT_TLS_SECRET]);
 
 /* Functions of a TLS library. One end of a connection must be used by one thread at a time. The socket is
@@ -34,9 +34,9 @@ typedef struct tt_tls {
                 const unsigned char secret[TT_TLS_SECRET]);      /* returns NULL if out of memory */
   void *(*serve)(int fd, tt_tls_find_fn *find, const void *ctx); /* returns NULL if out of memory */
   int (*greet)(void *end); /* for the calling end: call until TT_TLS_DONE; returns a tt_tls_step */
-  /* Send and receive data like send(2) and recv(2), but fail with EBADMSG if TLS rejects the data. After EAGAIN,
-   * send must be called again with the same bytes. It may then return a number greater than n: the size passed in
-   * the earlier call. recv returns 0 at the end of the connection. */
+  /* These functions work like send(2) and recv(2), but fail with EBADMSG if TLS rejects the data. After EAGAIN, send
+   * must be called again with the same bytes. It may then return a number greater than n: the size passed in the
+   * earlier call. recv returns 0 at the end of the connection. */
   ssize_t (*send)(void *end, const void *bytes, size_t n);
   ssize_t (*recv)(void *end, void *bytes, size_t n);
   size_t (*waiting)(void *end); /* bytes that recv can return without the socket */

@@ -52,7 +52,7 @@ static void write_end(const end *e, bool six, char text[48]) {
     snprintf(text, 48, "0000000000000000%08X%08X:%04X", htonl(0xffff), e->word[3], e->port);
 }
 
-/* Looks for the socket with these two ends in a table of connections, and compares the socket's user. Returns false
+/* Looks for the socket with these two ends in a table of connections, and checks which user owns it. Returns false
  * if the table does not contain the socket. */
 static bool find_user(const char *table, bool six, const end *local, const end *remote, long user,
                       tt_trust *trust) {

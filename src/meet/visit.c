@@ -122,7 +122,7 @@ static tutti_status greet(tt_meet_line *l) {
   return TUTTI_OK;
 }
 
-/* Connects to the agent of this host. If there is none, starts an agent in this process. */
+/* Connects to the agent of this host, or starts an agent in this process if the host has none. */
 static tutti_status join_host(visit *v) {
   tt_meet_line *l = &v->line;
   double asked = 0;
@@ -226,7 +226,8 @@ static tutti_status receive_table(visit *v, int ranks, tt_table *all) {
   return status;
 }
 
-/* Returns true if the process has ended or ends within MOMENT_MS. A process closes its sockets shortly before it has ended. */
+/* Returns true if the process has ended or ends within MOMENT_MS. The sockets of a process are closed some time
+ * before the system reports its end. */
 static bool ends(int pid) {
 #ifdef SYS_pidfd_open
   struct pollfd p = {.fd = pid ? (int)syscall(SYS_pidfd_open, pid, 0) : -1, .events = POLLIN};
