@@ -24,7 +24,7 @@ typedef struct tt_invitation {
  * TUTTI_NEWCOMER are set. */
 tutti_status tt_guest_join(const tt_rendezvous *r, int rank, int number, tutti_comm **out);
 
-/* Applies the settings of the old communicator to a new one, after a round in which all ranks of the new one took part. */
+/* Applies the settings of the old communicator to a new one. Called after a round with all ranks of the new one. */
 tutti_status tt_guest_settle(tutti_comm *comm, const tt_invitation *i, const tt_override *override);
 
 #endif

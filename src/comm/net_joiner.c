@@ -57,7 +57,7 @@ static tutti_status bring(guest *g, tutti_status failed, const void *mine, size_
   return status;
 }
 
-/* Executes a round of the bootstrap, in which the survivors and the joiners take part. */
+/* Executes a round of the bootstrap between the survivors and the joiners. */
 static tutti_status gather_as_guest(tt_meeting *m, tutti_status failed, const void *mine,
                                     size_t bytes, tt_table *all) {
   guest *g = m->self;

@@ -171,8 +171,8 @@ static tutti_status plan_of_way(const tutti_comm *comm, const tt_setting *s, con
   return status;
 }
 
-/* Creates one plan that uses the aggregator. If `beside` is not NULL, the aggregator sums only a part of the vector.
- * The ranks sum the rest by the fold that `beside`, a suffix of the plan's name, selects. The ranks keep their
+/* Creates one plan that uses the aggregator. If `beside` is not NULL, the aggregator sums only a part of the vector,
+ * and the ranks sum the rest by the fold that this suffix of the plan's name selects. The ranks keep their
  * positions, and the virtual ranks follow them. */
 static tutti_status plan_for(tutti_comm *comm, int parts, const layout *x, const char *beside,
                              tt_aggregated *a) {

@@ -46,7 +46,7 @@ static bool user_folder(char *path, size_t size, const char *file) {
 }
 
 /* Finds the profile: the file that TUTTI_PROFILE names, which must exist, or else the profile of the user, or else
- * the profile of the system. Returns false if there is no profile, or if TUTTI_PROFILE is "none". */
+ * the profile of the system. Returns false if none exists, or if TUTTI_PROFILE is "none". */
 static bool find_profile(char *path, size_t size) {
   const char *said = tt_env("TUTTI_PROFILE");
   if (said) return strcmp(said, "none") != 0 && (size_t)snprintf(path, size, "%s", said) < size;

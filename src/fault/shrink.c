@@ -102,7 +102,7 @@ static void record_refusal(tt_proposal *t, tutti_status status, const char *word
   snprintf(t->why, sizeof t->why, "%s", words);
 }
 
-/* Returns the smallest number of joiners that any live rank requests, after all ranks have arrived. This is NO_JOINERS if a
+/* Returns the smallest number of joiners that any live rank requests, once all ranks have arrived. This is NO_JOINERS if a
  * rank has called tutti_comm_shrink, because that rank may have seen a failure that the others have not detected yet. */
 static int asked_by_all(const gathering *g) {
   const tutti_comm *comm = g->comm;
