@@ -86,7 +86,8 @@ static tutti_status make_near(tutti_comm *comm, int *near, tt_wire **wire) {
   return status;
 }
 
-/* Frees the memory that operations keep for reuse, because it belongs to the wire. */
+/* Frees the memory that operations keep for reuse. The memory belongs to the wire, so this is done before the wire
+ * is replaced or closed. */
 static void release(tutti_comm *comm) {
   for (int i = 0; i < TT_WINDOW; i++)
     if (comm->wire) tt_operation_release(&comm->flight->places[i].operation);
@@ -119,8 +120,8 @@ static tutti_status attach(tutti_comm *comm, tt_wire *net) {
 
 /* ---- settings ---- */
 
-/* Reads the variables that calls depend on. Calls do not read the environment, because the program may change it
- * while they run. */
+/* Reads the environment variables that affect collective calls. The calls do not read the environment themselves,
+ * because the program may change it while they run. */
 static void read_for_calls(tt_settings *s) {
   tt_variables_check();
   s->plain.env_timeout = tt_env_seconds("TUTTI_TIMEOUT");
@@ -212,8 +213,8 @@ static tutti_status keep_order(tutti_comm *comm, const int *order) {
   return TUTTI_OK;
 }
 
-/* If the profile has parameters for individual hosts: numbers the hosts, and places the ranks of slow hosts last
- * (*order). Otherwise *order is NULL, and the order of the layout is used. */
+/* If the profile has parameters for individual hosts, numbers the hosts and sets *order to all ranks, with the ranks
+ * of slow hosts last. Otherwise sets *order to NULL, and the caller uses the order of the layout. */
 static tutti_status place_hosts(tutti_comm *comm, const tt_layout *layout, int **order) {
   const size_t P = (size_t)comm->ranks;
   tt_plan_cache *plans = comm->plans;
@@ -266,9 +267,9 @@ tutti_status tt_comm_arrange(tutti_comm *comm, const tt_layout *layout, double r
   return TUTTI_OK;
 }
 
-/* Passes the levels that separate this rank from each peer to a simulated network, which paces messages accordingly.
- * This is not needed if senders are free before their messages have arrived, or if the placement is known and ranks
- * have several ports. */
+/* Tells a simulated network which level of the machine separates this rank from each peer, so that it can delay
+ * messages accordingly. Does nothing if a sender can continue before its message has arrived, or if the placement is
+ * known and ranks have several ports. */
 static tutti_status set_levels(tutti_comm *comm) {
   const tt_cost_model *p = tt_chooser_model(comm->plans->chooser);
   const int *place = comm->plans->place, mine = place ? place[comm->rank] : comm->rank;
@@ -287,7 +288,8 @@ static tutti_status set_levels(tutti_comm *comm) {
   return status;
 }
 
-/* True if all ranks share memory at every level. For threads this is the usual case, and quick to check. */
+/* Returns true if all ranks share memory at every level of the machine. This is the usual case for ranks that are
+ * threads, and is quick to check. */
 static bool all_are_near(const tutti_comm *comm) {
   const tt_colors *first = &comm->info[0].placement;
   bool near = !tt_over_net(comm);
@@ -298,14 +300,14 @@ static bool all_are_near(const tutti_comm *comm) {
   return near;
 }
 
-/* Arranges the ranks in levels, if they are on several nodes or in several domains of one node. layout: their
- * arrangement; NULL: derive it from the placements. */
+/* Arranges the ranks in levels, if they are on several nodes or in several domains of one node. If `layout` is NULL,
+ * computes the layout from the placements of the ranks. */
 static tutti_status place_in_levels(tutti_comm *comm, const tt_layout *layout) {
   tt_layout found = {.order = NULL};
   if (all_are_near(comm)) return TUTTI_OK;
   tutti_status status = layout ? TUTTI_OK : layout_by_placement(comm, &found);
   const int most = status ? 0 : most_of_a_node(layout ? layout : &found, comm->ranks);
-  /* Assumes that all nodes have as many cores as that of the first rank. All ranks thus compute the same value. */
+  /* Assumes that every node has as many cores as the node of rank 0, so that all ranks compute the same value. */
   const double ranks_per_core = comm->load.cores > 0 ? most / comm->load.cores : 1;
   if (!status && !most)
     status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for the seats of %d ranks", comm->ranks);

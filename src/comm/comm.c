@@ -26,7 +26,7 @@ typedef struct freeing {
   tt_wait_policy p;
 } freeing;
 
-/* True if everything that this rank has sent was received or can no longer be received. */
+/* Returns true if all messages that this rank has sent were received or can no longer be received. */
 static bool is_delivered(void *ctx, unsigned turn, tutti_status *status) {
   freeing *f = ctx;
   tutti_comm *comm = f->comm;
@@ -104,7 +104,7 @@ const char *tutti_comm_network(const tutti_comm *comm) {
   return comm && comm->net ? comm->net->traits.name : NULL;
 }
 
-/* Counts the levels of the machine outwards, starting with the innermost level that is connected by a network. */
+/* Numbers the levels of the machine from the inside out. Level 1 is the innermost level that is connected by a network. */
 int tutti_comm_apart(const tutti_comm *comm, int a, int b, const char **level) {
   if (level) *level = "";
   if (!comm || a < 0 || b < 0 || a >= comm->ranks || b >= comm->ranks) return -1;

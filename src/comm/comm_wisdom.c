@@ -13,7 +13,7 @@
 
 #include "plan_cache.h"
 
-/* Selects the entries for this communicator's placement; none if out of memory. */
+/* Selects the wisdom entries for the placement of this communicator. Selects no entries if out of memory. */
 static void pick(tutti_comm *comm) {
   char words[TT_PLACEMENT_TEXT];
   if (!tt_wisdom_pick(tt_comm_fingerprint(comm, words), &comm->plans->wisdom))
@@ -38,8 +38,8 @@ tutti_status tt_text_share(tutti_comm *comm, const char *who, int root, tt_text 
   return status;
 }
 
-/* Other ranks may already be using the communicator, so it may fail during this call. The caller's first call then
- * reports the failure, as it would without wisdom. */
+/* Other ranks may already be using the communicator, so it may fail during this function. The next collective call
+ * on this rank then reports the failure, as it would without wisdom. */
 tutti_status tt_wisdom_share(tutti_comm *comm, uint32_t said) {
   static const char who[] = "the wisdom of a communicator";
   if (!can_use(comm)) return TUTTI_OK;

@@ -8,13 +8,14 @@
 #include "comm_view.h"
 #include "process_wisdom.h"
 
-/* Copies the first rank's wisdom to all ranks of a new communicator. said: the first rank's announcement.
+/* Copies the wisdom of rank 0 to all ranks of a new communicator. said: what rank 0 has announced about its wisdom.
  * Collective. */
 tutti_status tt_wisdom_share(tutti_comm *comm, uint32_t said);
-/* Does the same as tt_wisdom_share for all ranks of one process. Called by one thread. */
+/* Copies the wisdom to all ranks of a communicator whose ranks are threads of one process. Called by one thread on
+ * behalf of all of them. */
 tutti_status tt_wisdom_share_threads(tutti_comm *const *comms, int n);
-/* Sends the text of rank `root` to all other ranks, which free it; its length is 0 if it is empty or missing.
- * Collective; a failure breaks the communicator. */
+/* Sends a text from rank `root` to all other ranks, which must free it. An empty or missing text has length 0
+ * afterwards. Collective. A failure breaks the communicator. */
 tutti_status tt_text_share(tutti_comm *comm, const char *who, int root, tt_text *text);
 
 #endif

@@ -42,7 +42,7 @@ static tutti_status check_numbers(const char *who, const tutti_config *c, int ra
   return TUTTI_OK;
 }
 
-/* Reads the settings that plans depend on and that the environment may set. */
+/* Reads the settings that affect plans and that the environment may set as well. */
 static tutti_status read_choices(const char *who, const tutti_config *c, int ranks,
                                  tt_settings *s) {
   char name[100];
@@ -85,7 +85,7 @@ void tt_comm_show_name(tutti_comm *comm) {
   if (comm->trace) memcpy(comm->trace->id.name, comm->settings.plain.name, TT_WORDS);
 }
 
-/* True if plans depend on any of the changes. Requests in flight already have their plans. */
+/* Returns true if any of the changed settings affects plans. Requests in flight already have their plans. */
 static bool changes_plans(const tutti_comm *comm, const tt_settings *s, int helpers) {
   const tt_plain_settings *a = &comm->settings.plain, *b = &s->plain;
   return a->contract != b->contract || a->wish.code != b->wish.code ||
@@ -117,7 +117,7 @@ tutti_status tutti_comm_configure(tutti_comm *comm, const tutti_config *config) 
   return status;
 }
 
-/* Writes both texts, each with its 0, into memory that lives as long as the communicator. */
+/* Writes both texts, each with a terminating NUL, into memory that lives as long as the communicator. */
 static tutti_status print_texts(tutti_comm *comm, tutti_config *config) {
   const tt_code_wish *wish = &comm->settings.plain.wish;
   tt_text text = {.at = NULL};

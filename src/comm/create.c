@@ -23,8 +23,8 @@
 #include "secure.h"
 #include "topo.h"
 
-/* The first row that a rank publishes; unused bytes at the end of `texts` are not sent. Other versions of tutti read
- * it as well, so `layout` must be first. */
+/* The first row that a rank publishes. Unused bytes at the end of `texts` are not sent. Ranks with other versions of
+ * tutti read the row too, so `layout` must remain the first field. */
 typedef struct card {
   uint32_t layout;
   int32_t fd;      /* segment of the first rank; or -1 */
@@ -34,7 +34,7 @@ typedef struct card {
   char texts[96];     /* version and host name, each followed by a 0 */
 } card;
 
-/* Size of the network's name, which precedes the address of a rank's end. */
+/* Size of the field for the network's name, which is sent in front of the network address of a rank. */
 enum { NAME = 48 };
 
 typedef struct creation {
@@ -55,8 +55,8 @@ static const char *host_of(const card *x) {
   return strchr(x->texts, 0) + 1;
 }
 
-/* Executes a round of the bootstrap. If this rank's row in the table differs from the row that it sent, the table
- * belongs to another round or bootstrap. */
+/* Executes a round of the bootstrap. Fails if the table does not contain the row that this rank has sent, because
+ * the table then belongs to another round or another bootstrap. */
 static tutti_status gather_rows(const creation *c, tutti_status failed, const void *mine,
                                 size_t bytes, tt_table *all) {
   size_t has;
@@ -78,8 +78,7 @@ static uint64_t place_here(const char *host) {
   return tt_mix_text(tt_mix(tt_pid_space() ^ tt_kernel_id()), host);
 }
 
-/* TUTTI_NODES is a list of n numbers such as "0,1,0". Rank r pretends to be on the host whose number is entry r
- * modulo n. */
+/* TUTTI_NODES is a list of n numbers such as "0,1,0". Rank r pretends to run on the host with the number in entry r modulo n. */
 uint64_t tt_host_number(int rank) {
   char host[65] = "";
   gethostname(host, sizeof host - 1);
@@ -103,7 +102,7 @@ static tutti_status describe_process(creation *c) {
   return tt_segment_create(c->m->ranks, 0, 0, me->id, &me->fd);
 }
 
-/* True if the row is a card in the format of this version. */
+/* Returns true if the row is a card in the format of this version of tutti. */
 static bool is_card(const card *x, size_t bytes) {
   const size_t texts = bytes - offsetof(card, texts);
   if (bytes <= offsetof(card, texts) || x->layout != TT_LAYOUT) return false;
@@ -131,7 +130,7 @@ static int by_place(const void *a, const void *b) {
   return x[0] != y[0] ? (x[0] < y[0] ? -1 : 1) : (x[1] > y[1]) - (x[1] < y[1]);
 }
 
-/* Sets the node of each rank to the first rank that has the same `place`. */
+/* Identifies the node of each rank by the lowest rank with the same `place`. */
 static tutti_status find_nodes(creation *c) {
   const size_t P = (size_t)c->m->ranks;
   uint64_t(*places)[2] = malloc(P * sizeof *places);
@@ -153,8 +152,8 @@ static tutti_status find_nodes(creation *c) {
 
 /* ---- on one node ---- */
 
-/* When the gather ends, all ranks have entered the segment, so no rank needs to poll for another. *out stays NULL if
- * some rank cannot share memory. */
+/* When the gather returns, all ranks have entered the segment, so no rank needs to poll for the others. *out remains
+ * NULL if any rank cannot share memory. */
 static tutti_status on_one_node(creation *c, tutti_comm **out) {
   tt_segment *segment = NULL;
   tt_heap *heap = NULL;
@@ -213,7 +212,7 @@ static tutti_status compare_names(const creation *c, const tt_table *all) {
   return TUTTI_OK;
 }
 
-/* Passes the secret of this job to the network, if it needs one. */
+/* Passes the secret of this job to the network, if the network uses a secret. */
 static tutti_status give_secret(const creation *c, const tt_net_end *end) {
   unsigned char secret[TUTTI_NET_SECRET];
   if (!end->maker.secret) return TUTTI_OK;
@@ -223,8 +222,8 @@ static tutti_status give_secret(const creation *c, const tt_net_end *end) {
   return status;
 }
 
-/* Opens this rank's end. *all: the names and addresses of all ends. If one rank cannot open its end, all ranks fail
- * for that reason. */
+/* Opens this rank's endpoint of the network, and sets *all to the names and addresses of all endpoints. If one rank
+ * cannot open its endpoint, the function fails on all ranks, and reports the reason of that rank. */
 static tutti_status open_network(creation *c, tt_net_end *end, tt_table *all) {
   const double began = tt_seconds();
   char *row = NULL;
@@ -245,8 +244,8 @@ static tutti_status open_network(creation *c, tt_net_end *end, tt_table *all) {
   return status;
 }
 
-/* Joins the network of all ends. If one rank cannot join, all ranks close their ends. In a bootstrap with cheap
- * rounds, the others are notified of this in the next round. Takes over the addresses. */
+/* Connects the endpoints of all ranks to a network. If one rank fails, all ranks close their endpoints. In a
+ * bootstrap with cheap rounds, the other ranks learn of the failure in the next round. Takes over the addresses. */
 static tutti_status join_network(creation *c, tt_net_end *end, tt_table *all, tutti_net *net) {
   char why[240] = "out of memory";
   tt_table *kept = malloc(sizeof *kept), joined;

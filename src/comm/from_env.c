@@ -25,8 +25,8 @@
 
 /* ---- levels within the machine ---- */
 
-/* Returns the domains of these cores. Ranks that are threads of one process introduce themselves one after the other,
- * usually with the same cores, so the last result is cached. */
+/* Returns the domains that contain these cores. The last result is cached, because ranks that are threads of one
+ * process call this one after the other, usually with the same cores. */
 static tt_domains domains_of(const tt_cpu_bits *cores) {
   static _Thread_local tt_cpu_bits last;
   static _Thread_local tt_domains found;
@@ -43,8 +43,8 @@ static void publish_domains(tt_intro *intro, const tt_domains *d) {
   intro->within.cache = d->cache;
 }
 
-/* If all levels of TUTTI_TOPO are within a machine, it replaces the placement derived from this rank's cores.
- * Otherwise it applies to communicators over a network (from_net.c). */
+/* If all levels in TUTTI_TOPO are within a machine, they replace the placement derived from the cores of this rank.
+ * Otherwise TUTTI_TOPO applies to communicators over a network (from_net.c). */
 static tutti_status declare_domains(tt_intro *intro, int rank, int ranks) {
   const char *topology = tt_env("TUTTI_TOPO");
   if (!topology || !tt_topology_inside(topology)) return TUTTI_OK;
@@ -161,7 +161,7 @@ static uint64_t ctrl_of(const tt_segment *segment, int rank) {
   return atomic_load_explicit(&tt_heap_intro(segment, rank)->world, memory_order_relaxed);
 }
 
-/* Creates the communicator of all ranks of a segment, whose control blocks exist. */
+/* Creates the communicator for all ranks of a segment. The control blocks of the ranks already exist. */
 static tutti_status create_base_comm(tt_heap *heap, int rank, tutti_comm **out) {
   tt_segment *segment = tt_heap_segment(heap);
   tutti_comm *comm = tt_comm_new(rank, segment->founders);
@@ -187,8 +187,7 @@ static tutti_status create_base_comm(tt_heap *heap, int rank, tutti_comm **out) 
 
 /* ---- from the environment ---- */
 
-/* A heap may be used by only one process, because a second process would overwrite the data that the first has
- * published. */
+/* Only one process may use a heap, because a second process would overwrite the data that the first has published. */
 static tutti_status claim_heap(tt_segment *segment, int index, int rank) {
   int owner;
   bool self;
@@ -204,7 +203,7 @@ static tutti_status claim_heap(tt_segment *segment, int index, int rank) {
       rank, owner);
 }
 
-/* Maps the job's segment. *index: number of this process's heap. */
+/* Maps the shared-memory segment of the job. Sets *index to the number of the heap that this process uses. */
 static tutti_status job_segment(int *index, tt_segment **segment) {
   const char *fd = tt_env("TUTTI_SHM_FD");
   *index = 0;
@@ -258,14 +257,14 @@ tutti_status tt_segment_comm(tt_heap *heap, tutti_comm **base) {
   return status;
 }
 
-/* True if the variables of a PMIx launcher say that it has started only one rank. */
+/* Returns true if the variables of a PMIx launcher indicate that it has started only one rank. */
 static bool one_is_all(void) {
   return tt_env_int("OMPI_COMM_WORLD_SIZE", 1, 1 << 20, 0) == 1 ||
          tt_env_int("SLURM_STEP_NUM_TASKS", 1, 1 << 20, 0) == 1;
 }
 
-/* Creates the communicator of ranks started by mpirun, prun or srun with PMIx, in a program without MPI. *base stays
- * NULL if tutti's PMIx library is missing. only: PMIx is the only source of this process's rank. */
+/* Creates the communicator of a program without MPI that was started by mpirun, prun or srun with PMIx. *base remains
+ * NULL if the PMIx library of tutti is missing. only: PMIx is the only source for the rank of this process. */
 static tutti_status from_pmix(tutti_comm **base, bool only) {
   const double limit = tt_create_limit(NULL);
   tutti_launcher l = {.end = NULL};
@@ -288,8 +287,7 @@ static tutti_status from_pmix(tutti_comm **base, bool only) {
   return status;
 }
 
-/* How a joiner enters a job: through its heap in a segment, or, in a job on several hosts, through the waiting
- * room. */
+/* A joiner enters a job on one host through its heap in the segment, and a job on several hosts through the waiting room. */
 typedef struct entrance {
   tt_segment *segment;
   int index;
@@ -298,7 +296,7 @@ typedef struct entrance {
 } entrance;
 
 /* Detects the launcher: `tutti run` on one host or on several, another launcher, or none (one rank). For a joiner,
- * *base stays NULL; it joins through *e. */
+ * leaves *base NULL and fills in *e, through which the joiner enters the job. */
 static tutti_status from_launcher(tutti_comm **base, entrance *e) {
   tt_meeting m;
   tt_launch l = {.by = NULL};

@@ -53,7 +53,7 @@ typedef struct exchange {
   bool told;     /* the last failure was reported to all ranks */
 } exchange;
 
-/* Gathers `bytes` bytes from each rank; those of rank r are stored at index r of `all`. */
+/* Gathers `bytes` bytes from each rank. The bytes from rank r are entry r of the array `all`. */
 static tutti_status collect(exchange *x, const void *mine, size_t bytes, void *all) {
   if (!x->m) return tt_gather(x->comm, "tutti_comm_from_net", mine, all, bytes);
   tt_table table;
@@ -77,7 +77,7 @@ static double cores_here(void) {
   return cores > 0 ? cores : 1;
 }
 
-/* Returns the domains that the network provides, or else the domains of the cores that this process may use. */
+/* Returns the domains that the network reports. If it reports none, returns the domains of the cores of this process. */
 static tt_domains domains_of_site(const tutti_net *net) {
   const tutti_net_site *s = &net->site;
   tt_cpu_bits cores;
@@ -101,8 +101,8 @@ static void describe_member(member *m, const tutti_net *net) {
 
 /* ---- shared memory ---- */
 
-/* Returns the number of ranks on this rank's node. *index: this rank's index among them; *first: the first of
- * them. */
+/* Returns the number of ranks on this node. Sets *index to the position of this rank among them, and *first to the
+ * lowest of these ranks. */
 static int on_node(const member *all, int ranks, int rank, int *index, int *first) {
   int n = 0;
   *first = -1;
@@ -115,7 +115,7 @@ static int on_node(const member *all, int ranks, int rank, int *index, int *firs
   return n;
 }
 
-/* Opens this rank's heap in the segment of process `pid`, as number `index` of n. */
+/* Opens this rank's heap, which is heap `index` of n in the segment of process `pid`. */
 static tutti_status open_heap(tutti_comm *comm, opened *mine, int64_t pid, const made *its,
                               int index, int n) {
   tt_segment *segment;
@@ -132,7 +132,7 @@ static tutti_status open_heap(tutti_comm *comm, opened *mine, int64_t pid, const
   return TUTTI_OK;
 }
 
-/* True if the heaps of this node's segment belong to the ranks that published them. */
+/* Returns true if each heap in the segment of this node belongs to the rank that claims it. */
 static bool right_heaps(const tutti_comm *comm, const member *all, const opened *heaps) {
   const tt_segment *s = tt_heap_segment(comm->heap);
   for (int r = 0; r < comm->ranks; r++)
@@ -143,8 +143,8 @@ static bool right_heaps(const tutti_comm *comm, const member *all, const opened 
   return true;
 }
 
-/* Opens the shared memory of a node. If that fails on any rank of the node, none of its ranks uses the memory. heaps:
- * receives the entries of all ranks. */
+/* Opens the shared memory of a node. If this fails on any rank of the node, no rank of the node uses shared memory.
+ * heaps: receives the entries of all ranks. */
 static tutti_status share(exchange *x, bool can, member *all, opened *heaps) {
   tutti_comm *comm = x->comm;
   int index = 0, first = 0, fd = -1;
@@ -188,7 +188,7 @@ typedef struct machine_of { /* the machine of one rank */
   double cores;
 } machine_of;
 
-/* Computes the ranks per core on the machine with the highest load. */
+/* Computes the number of ranks per core on the machine with the highest load. */
 static tutti_status find_ranks_per_core(tutti_comm *comm, const member *all) {
   const int P = comm->ranks;
   machine_of *m = malloc((size_t)P * sizeof *m);
@@ -239,7 +239,7 @@ typedef struct common {
   char *text;          /* TUTTI_NODES or "", then the topology or the message */
 } common;
 
-/* Reads the settings that all ranks share. Called on the first rank. */
+/* Reads the settings that are the same on all ranks. Called on rank 0. */
 static void read_common(common *c, const tutti_net *net, const tt_wire *wire) {
   tt_profile_here(&c->profile);
   if (net->simulated) c->proofs = wire->net->make_proofs(net->ranks);
@@ -263,7 +263,7 @@ static void read_common(common *c, const tutti_net *net, const tt_wire *wire) {
   free(topo);
 }
 
-/* Exchanges the data over the communicator: two broadcasts from rank 0, and an all-gather. */
+/* Exchanges the descriptions of the ranks over the communicator, with two broadcasts from rank 0 and an all-gather. */
 static tutti_status say_in_calls(exchange *x, common *c, const member *mine, member *all) {
   static const char me[] = "tutti_comm_from_net";
   char *text = c->text;
@@ -277,7 +277,7 @@ static tutti_status say_in_calls(exchange *x, common *c, const member *mine, mem
   return status || c->status ? status : collect(x, mine, sizeof *mine, all);
 }
 
-/* Reads the row of each rank, which is a member; that of rank 0 also contains the settings and their text. */
+/* Reads the row of each rank, which contains a `member`. The row of rank 0 also contains the common settings and their text. */
 static tutti_status read_members(const tt_table *table, int ranks, common *c, member *all) {
   size_t n, most = sizeof *all + sizeof *c;
   for (int r = 0; r < ranks; r++) {
@@ -325,7 +325,7 @@ static bool is_profile(const tt_profile *p) {
   return ends;
 }
 
-/* Checks the data received from other ranks: texts must be terminated, and numbers in range. */
+/* Checks the data received from other ranks. Texts must be terminated, and numbers must be in range. */
 static tutti_status check_words(const common *c, const member *all, int ranks) {
   bool fits = is_profile(&c->profile) && ENDS(c->trace) && ENDS(c->topo_name);
   if (c->bytes || !c->status)
@@ -338,7 +338,7 @@ static tutti_status check_words(const common *c, const member *all, int ranks) {
   return tt_fail(TUTTI_ERR_SYSTEM, "the description that rank %d sent of itself is invalid", fits ? r : 0);
 }
 
-/* Exchanges the descriptions of all ranks, and rank 0's settings. */
+/* Exchanges the descriptions of all ranks and the settings of rank 0. */
 static tutti_status introduce(exchange *x, common *c, const tutti_net *net, member *all) {
   member mine;
   describe_member(&mine, net);
@@ -354,8 +354,8 @@ static tutti_status introduce(exchange *x, common *c, const tutti_net *net, memb
 
 /* ---- all steps ---- */
 
-/* Computes the layout from the placements, or from TUTTI_NODES and TUTTI_TOPO. Simulated nodes are used as declared,
- * and share no memory. */
+/* Computes the layout from the placements of the ranks, or from TUTTI_NODES and TUTTI_TOPO. Simulated nodes are used
+ * as declared, and their ranks share no memory. */
 static tutti_status compute_placement(tutti_comm *comm, common *c, bool simulated, member *all,
                                       tt_layout *layout) {
   const size_t n = (size_t)comm->ranks;
@@ -381,7 +381,7 @@ static tutti_status compute_placement(tutti_comm *comm, common *c, bool simulate
   return status;
 }
 
-/* Returns an error if the user requires encryption and the network between hosts does not encrypt. */
+/* Returns an error if the user requires encryption and the network between the hosts does not provide it. */
 static tutti_status check_encryption(const tutti_net *net, const member *all) {
   int r = 1;
   if (net->secure || net->simulated) return TUTTI_OK;
@@ -389,7 +389,7 @@ static tutti_status check_encryption(const tutti_net *net, const member *all) {
   return r < net->ranks ? tt_tls_data(net->name) : TUTTI_OK;
 }
 
-/* Exchanges the data that ranks need about each other, and computes their placement. */
+/* Exchanges the data that the ranks need about each other, and computes the placement of the ranks. */
 static tutti_status rise_with(exchange *x, const tutti_net *net, common *c, member *all,
                               opened *heaps, tt_layout *layout) {
   tutti_comm *comm = x->comm;
@@ -409,7 +409,7 @@ static tutti_status rise_with(exchange *x, const tutti_net *net, common *c, memb
   return status;
 }
 
-/* Adds placement and shared memory to a communicator that uses only the network. */
+/* Adds placement and shared memory to a communicator that has only used the network so far. */
 static tutti_status rise(tutti_comm *comm, const tutti_net *net, tt_meeting *m) {
   common c = {.text = NULL};
   tt_layout layout = {.order = NULL};

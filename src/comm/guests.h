@@ -20,10 +20,11 @@ typedef struct tt_invitation {
       settings; /* of the communicator that grows; its override follows as text with a 0 */
 } tt_invitation;
 
-/* Used by tutti_comm_from_env if TUTTI_ID and TUTTI_NEWCOMER are set: waits until this process is admitted. */
+/* Waits until this process is admitted to a job on several hosts. tutti_comm_from_env calls this if TUTTI_ID and
+ * TUTTI_NEWCOMER are set. */
 tutti_status tt_guest_join(const tt_rendezvous *r, int rank, int number, tutti_comm **out);
 
-/* Called after a round with all ranks of a new communicator: applies the settings of the old one. */
+/* Applies the settings of the old communicator to a new one. Called after a round with all ranks of the new one. */
 tutti_status tt_guest_settle(tutti_comm *comm, const tt_invitation *i, const tt_override *override);
 
 #endif

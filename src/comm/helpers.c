@@ -20,7 +20,7 @@ void tt_helped_free(tt_helped *h) {
   *h = (tt_helped){.chooser = NULL};
 }
 
-/* Computes the layout of the ranks with data and of the helpers. order: receives the order of all ranks. */
+/* Arranges the ranks that have data, and places the helpers after them. order: receives all ranks in this order. */
 static tutti_status find_layout(const tutti_comm *comm, int data, int *order, tt_layout *layout) {
   const size_t P = (size_t)comm->ranks;
   tt_placement *placements = malloc(P * sizeof *placements);

@@ -16,7 +16,7 @@
 
 /* ---- inheritance ---- */
 
-/* The data that a new communicator inherits from the old one; the same on all its ranks. */
+/* The data that a new communicator inherits from the old one. All ranks of the new communicator have the same data. */
 typedef struct heritage {
   tt_profile profile;
   tt_plain_settings settings;
@@ -28,7 +28,7 @@ typedef struct heritage {
 
 _Static_assert(sizeof(heritage) <= TT_SETTINGS, "room for what is inherited");
 
-/* Returns how many helpers (the last ranks) of the old communicator are still alive. */
+/* Counts the helpers of the old communicator that are still alive. The helpers are its last ranks. */
 static int helpers_of(const tutti_comm *old, const tt_proposal *t) {
   int n = 0;
   for (int r = old->ranks - old->helpers; r < old->ranks; r++)
@@ -68,7 +68,7 @@ static bool same_ranks(const tutti_comm *comm, const tutti_comm *old) {
   return same;
 }
 
-/* Makes the communicator, without its wires. Returns NULL if out of memory. */
+/* Creates the new communicator, but not its wires. Returns NULL if out of memory. */
 static tutti_comm *inherit_unwired_comm(tt_heap *heap, const tt_proposal *t, int member,
                                         const tutti_comm *old) {
   const heritage *h = (const heritage *)(const void *)t->settings;

@@ -30,7 +30,8 @@ static tutti_status others_are_gone(guest *g) {
       "this process is a joiner, and the ranks that admitted it have given up, or are gone");
 }
 
-/* Receives a message from the leader, which the caller frees. *bytes: number of bytes that follow g->at in it. */
+/* Receives a message from the leader. The message begins with the claim of this joiner and its index in the claim
+ * (g->at), and *bytes is the size of the rest. The caller frees *body. */
 static tutti_status receive(guest *g, double until, int wanted, char **body, size_t *bytes) {
   int kind = 0;
   const tutti_status status = tt_room_recv(&g->line, until, &kind, body, bytes);
@@ -56,7 +57,7 @@ static tutti_status bring(guest *g, tutti_status failed, const void *mine, size_
   return status;
 }
 
-/* Executes a round of the bootstrap, whose ranks are the survivors and the joiners. */
+/* Executes a round of the bootstrap between the survivors and the joiners. */
 static tutti_status gather_as_guest(tt_meeting *m, tutti_status failed, const void *mine,
                                     size_t bytes, tt_table *all) {
   guest *g = m->self;
@@ -78,8 +79,8 @@ static tutti_status gather_as_guest(tt_meeting *m, tutti_status failed, const vo
   return status;
 }
 
-/* Executes the last round: this process is admitted if all have succeeded. If its own failure is the reason for a
- * rejection, returns that failure. */
+/* Executes the last round of the bootstrap, after which this process is admitted if all ranks have succeeded. If a
+ * failure of this process is the reason for a rejection, returns that failure. */
 static tutti_status be_admitted(guest *g, tutti_status status) {
   char *body = NULL, why[300] = "";
   size_t n;
@@ -116,7 +117,7 @@ tutti_status tt_guest_settle(tutti_comm *comm, const tt_invitation *i,
   return tt_comm_inherit_settings(comm, &i->settings, override, i->helpers);
 }
 
-/* True if the invitation is valid for a joiner with this index in the claim. */
+/* Returns true if the invitation is valid for the joiner with this index in the claim. */
 static bool is_invitation(const tt_invitation *i, uint32_t place) {
   return i->ranks > 0 && i->ranks <= TT_MEET_RANKS && i->joiners > 0 && i->joiners <= i->ranks &&
          i->helpers >= 0 && i->helpers < i->ranks &&
@@ -133,7 +134,7 @@ static tutti_status read_invitation(guest *g, const char *body, size_t bytes) {
                                        : tt_meet_foreign(&g->line);
 }
 
-/* Waits for an invitation. Warns once, and gives up after TUTTI_CONNECT_TIMEOUT, if that is set. */
+/* Waits for an invitation. Warns once about a long wait. Fails after TUTTI_CONNECT_TIMEOUT, if that is set. */
 static tutti_status await_invitation(guest *g) {
   const double limit = tt_connect_timeout(0);
   double asked = 0;

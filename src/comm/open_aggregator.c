@@ -38,7 +38,7 @@ typedef struct visit_end { /* sent by each rank */
   char why[TT_AGGREGATOR_WHY + 100];
 } visit_end;
 
-/* Which ranks send to which aggregator, and in which session. */
+/* Describes which ranks send to which aggregator, and in which session. */
 typedef struct layout {
   int hosts;     /* total number of hosts */
   int each;      /* ranks per host; 0: it varies, and all ranks are members of one session */
@@ -67,7 +67,7 @@ static layout layout_of(const tutti_comm *comm) {
   return x;
 }
 
-/* Copies entry k of a comma-separated list of names. Returns false if the list is too short or the name too long. */
+/* Copies entry k of a comma-separated list of names. Returns false if the list has no such entry or the name is too long. */
 static bool name_at(const char *names, int k, char name[TT_AGGREGATOR_WHERE]) {
   for (; k > 0 && (names = strchr(names, ',')); k--) names++;
   const size_t n = names ? strcspn(names, ",") : TT_AGGREGATOR_WHERE;
@@ -83,9 +83,8 @@ static int count_names(const char *names) {
 
 /* ---- plans ---- */
 
-/* Writes the levels of all ranks, including virtual ones, starting with level `from`. Each virtual rank is a separate
- * domain on every level. The level of racks is left out: each rack contains its aggregator, so hosts reach it without
- * using the rack's uplink. */
+/* Writes the levels of all real and virtual ranks, starting with level `from`. Each virtual rank is a separate domain on every
+ * level. The level of the racks is omitted: a host reaches the aggregator in its rack without using the rack's uplink. */
 static tutti_status levels_with(const char *levels, int from, int helpers, char all[TT_TREE_TEXT]) {
   tt_tree tree;
   size_t at = 0;
@@ -104,8 +103,8 @@ static tutti_status levels_with(const char *levels, int from, int helpers, char 
   return tt_fail(TUTTI_ERR_ARG, "the levels '%.80s' are too many to place an aggregator", levels);
 }
 
-/* Like levels_with, but for hosts with different numbers of ranks. The ranks of a host become the only level within
- * hosts. */
+/* Writes the levels of all real and virtual ranks for hosts with different numbers of ranks. The ranks of a host
+ * then form the only level within hosts. */
 static tutti_status uneven_with(tt_setting *s, int hosts, int helpers) {
   tt_tree tree;
   char list[200];
@@ -127,18 +126,17 @@ static tutti_status uneven_with(tt_setting *s, int hosts, int helpers) {
   return TUTTI_OK;
 }
 
-/* Divides the costs of a message among the parts of a vector. The parts are sent over one connection, one right after
- * the other, so together they keep a port and a processor as busy as one message does. */
+/* Divides the costs of a message by the number of parts. The parts are sent one right after the other over one
+ * connection, so together they occupy a port and a processor as long as one message does. */
 static void share_message(tt_link *link, int parts) {
   if (link->alpha > 0) link->alpha /= parts;
   if (link->o > 0) link->o /= parts;
   if (link->o_next > 0) link->o_next /= parts;
 }
 
-/* How many of SHARES parts the aggregator sums. The share is chosen such that the aggregator's link, until the last
- * part of the vector has been sent back, is busy as long as the links between the hosts
- * (algo/pattern/helper_share.c). SHARES or more: it sums all parts. A plan that the caller names can also set the
- * share. */
+/* Number of parts, out of SHARES, that the aggregator sums. The number is chosen such that the aggregator's link has
+ * carried the last part when the links between the hosts have finished the other parts (algo/pattern/helper_share.c).
+ * SHARES or more means that the aggregator sums all parts. A plan named by the caller can also set the number. */
 enum { SHARES = 32 };
 static int share_of(const tutti_comm *comm, int hosts) {
   double unused;
@@ -153,7 +151,7 @@ static int share_of(const tutti_comm *comm, int hosts) {
   return share < 1.0 / SHARES ? 1 : share > 1 ? SHARES : (int)(share * SHARES);
 }
 
-/* Makes the plan for one way of using the aggregator. */
+/* Creates the plan for one way to use the aggregator. */
 static tutti_status plan_of_way(const tutti_comm *comm, const tt_setting *s, const layout *x,
                                 int helpers, int share, const char *beside,
                                 const tt_plan_spec **plan) {
@@ -173,8 +171,9 @@ static tutti_status plan_of_way(const tutti_comm *comm, const tt_setting *s, con
   return status;
 }
 
-/* Makes one plan that uses the aggregator. If `beside` is not NULL, the ranks sum the remaining part of the vector by
- * the fold that this suffix selects. Ranks keep their positions, because virtual ranks follow them. */
+/* Creates one plan that uses the aggregator. If `beside` is not NULL, the aggregator sums only a part of the vector,
+ * and the ranks sum the rest by the fold that this suffix of the plan's name selects. The ranks keep their
+ * positions, and the virtual ranks follow them. */
 static tutti_status plan_for(tutti_comm *comm, int parts, const layout *x, const char *beside,
                              tt_aggregated *a) {
   tt_setting setting = comm->plans->setting;
@@ -239,7 +238,7 @@ static void invite(invitation *i) {
   i->open = !tt_env("TUTTI_KEY");
 }
 
-/* Derives the session's key. Each rank derives it from TUTTI_KEY; it is never sent. */
+/* Derives the key of the session from TUTTI_KEY. Each rank does this by itself, and the key is never sent. */
 static tutti_status session_key(const invitation *i, char of_session[TT_KEY + 1]) {
   char key[TT_KEY + 1];
   if (!i->open && !tt_env("TUTTI_KEY"))
@@ -264,7 +263,7 @@ static tutti_status make_wire(tutti_comm *comm, tt_connection to, const char *wh
   return TUTTI_OK;
 }
 
-/* Connects this rank and makes its plans, which the communicator keeps. */
+/* Connects this rank to the aggregator, and makes the plans for it. The communicator owns these plans. */
 static tutti_status visit(tutti_comm *comm, const invitation *i, const layout *x) {
   const int *place = comm->plans->place, v = place ? place[comm->rank] : comm->rank;
   const int of_one = x->racks ? x->of_rack : x->each ? x->hosts : comm->ranks;
@@ -294,9 +293,9 @@ static tutti_status visit(tutti_comm *comm, const invitation *i, const layout *x
   return status;
 }
 
-/* Checks that all ranks have succeeded. Otherwise all of them drop the aggregator, and the first rank logs the
- * reason. Ranks that have returned from this function already use the communicator, so it may fail during this call;
- * the caller's first call then reports the failure. */
+/* Checks that all ranks have succeeded. If not, all of them drop the aggregator, and rank 0 logs the reason. Ranks
+ * that have already returned may be using the communicator, so it may fail during this function; the next collective
+ * call on this rank then reports the failure. */
 static tutti_status agree(tutti_comm *comm, const invitation *i, const visit_end *mine) {
   visit_end *all = malloc((size_t)comm->ranks * sizeof *all);
   tutti_status status =
@@ -315,8 +314,8 @@ static tutti_status agree(tutti_comm *comm, const invitation *i, const visit_end
   return status;
 }
 
-/* Decides which racks have their own aggregators: all of them, if there are as many names as racks. Returns NULL, or
- * the reason why no aggregator can be used. */
+/* Decides which racks have their own aggregators: either all racks, if the list has one name for each rack, or none.
+ * Returns NULL on success, or the reason why no aggregator can be used. */
 static const char *fit_names(const char *names, layout *x) {
   size_t size;
   char *why = tt_thread_text(&size);

@@ -43,8 +43,8 @@ tutti_status tutti_device_set(const tutti_device *device) {
   return used;
 }
 
-/* True if there is a GPU: its device file exists on a server, on a Tegra or under Windows. A driver that the user
- * names does not need one. */
+/* Returns true if the device file of a GPU exists on a server, on a Tegra or under Windows. A driver that the user
+ * has named does not need a device file. */
 static bool driver_may_be_there(void) {
   static const char *const files[] = {"/dev/nvidiactl", "/dev/nvmap", "/dev/dxg"};
   if (tt_env("TUTTI_CUDA_LIBRARY")) return true;
@@ -53,7 +53,7 @@ static bool driver_may_be_there(void) {
   return false;
 }
 
-/* Looks for the device. Warns if a device that the user has named cannot be used. */
+/* Looks for the device. Warns if the user has named a device and it cannot be used. */
 static void look_for_device(void) {
   const char *wanted = tt_env("TUTTI_DEVICE"), *name = wanted ? wanted : "cuda";
   char why[200] = "";
@@ -69,7 +69,7 @@ static void look_for_device(void) {
            *why ? why : "the library belongs to another version of tutti");
 }
 
-/* A thread that calls this while another one is looking waits for the result. */
+/* If another thread is already looking for the device, waits until that thread has finished. */
 void tt_device_seek(void) {
   int seen = atomic_load_explicit(&tt_process.device_sought, memory_order_acquire);
   if (seen == SOUGHT) return;

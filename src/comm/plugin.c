@@ -17,8 +17,8 @@ static bool is_word(const char *net) {
   return n > 0 && n < 32 && strspn(net, "abcdefghijklmnopqrstuvwxyz0123456789_") == n;
 }
 
-/* Loads the library of a network. Returns TUTTI_ERR_UNSUPPORTED if it cannot be loaded. net: the name that the user
- * has given. */
+/* Loads the library of a network. Returns TUTTI_ERR_UNSUPPORTED if it cannot be loaded. net: the network's name as
+ * given by the user. */
 static tutti_status load_maker(const char *net, const char *library, const char *function,
                                tutti_net_maker *maker) {
   char why[200];
@@ -36,7 +36,7 @@ static tutti_status load_maker(const char *net, const char *library, const char 
   return TUTTI_OK;
 }
 
-/* Finds the network. "tls" is the network "tcp" with TLS, regardless of TUTTI_TLS. */
+/* Finds a network by its name. The name "tls" means the network "tcp" with TLS, regardless of TUTTI_TLS. */
 static tutti_status find_maker(const char *net, tutti_net_maker *maker) {
   static const char function[] = "tutti_net_maker_of";
   if (!net) net = tt_env("TUTTI_NET");

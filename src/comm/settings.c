@@ -14,8 +14,8 @@
 
 enum { MOST = 1 << 16 }; /* maximum size of a file, in bytes */
 
-/* Reads a small file into *text, which the caller frees. Only regular files are accepted, because reading a pipe
- * might block forever. Messages begin with `what` and end with `hint`. */
+/* Reads a small file into *text, which the caller frees. Accepts only regular files, because reading from a pipe
+ * might block forever. Error messages begin with `what` and end with `hint`. */
 static tutti_status read_file(const char *path, const char *what, const char *hint, char **text) {
   struct stat is;
   size_t n = 0;
@@ -36,8 +36,7 @@ static tutti_status read_file(const char *path, const char *what, const char *hi
 
 /* ---- profiles ---- */
 
-/* Writes the path of a file in the user's configuration folder. Returns false if the environment does not define
- * one. */
+/* Writes the path of a file in the user's configuration folder. Returns false if the environment does not define one. */
 static bool user_folder(char *path, size_t size, const char *file) {
   const char *config = tt_env("XDG_CONFIG_HOME"), *home = tt_env("HOME");
   if (config && *config == '/')
@@ -46,8 +45,8 @@ static bool user_folder(char *path, size_t size, const char *file) {
   return (size_t)snprintf(path, size, "%s/.config/tutti/%s", home, file) < size;
 }
 
-/* Finds the profile: the file that TUTTI_PROFILE names, which must exist; otherwise that of the user, or of the
- * system. Returns false if none was found, or if TUTTI_PROFILE is "none". */
+/* Finds the profile: the file that TUTTI_PROFILE names, which must exist, or else the profile of the user, or else
+ * the profile of the system. Returns false if none exists, or if TUTTI_PROFILE is "none". */
 static bool find_profile(char *path, size_t size) {
   const char *said = tt_env("TUTTI_PROFILE");
   if (said) return strcmp(said, "none") != 0 && (size_t)snprintf(path, size, "%s", said) < size;
@@ -61,7 +60,7 @@ const char *tt_profile_path(char *text, size_t size) {
   return text;
 }
 
-/* Rejects parameters of another machine, because they are worse than the built-in ones. */
+/* Rejects parameters that were measured on another machine, because they are worse than the built-in ones. */
 static tutti_status check_machine(const char *path, const char *text, const tt_profile *m) {
   char here[TT_STAMP];
   int column;

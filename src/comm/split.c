@@ -61,7 +61,7 @@ static tutti_status exchange(const parting *p, const void *mine, size_t bytes, v
              : TUTTI_OK;
 }
 
-/* Returns the index of member i among the ranks that exchange. */
+/* Returns the rank of member i in the communicator that the members use to exchange data. */
 static int exchanges_as(const parting *p, int i) {
   return p->over == p->old ? p->list[i] : i;
 }
@@ -85,7 +85,7 @@ static int by_key(const void *a, const void *b) {
   return (x->old > y->old) - (x->old < y->old);
 }
 
-/* Finds the ranks of this rank's color, in order, and this rank's index among them. */
+/* Finds the ranks with the same color as this rank, sorts them by key, and finds the position of this rank among them. */
 static tutti_status choose_members(parting *p) {
   const tutti_comm *old = p->old;
   member *members = malloc((size_t)old->ranks * sizeof *members);
@@ -114,7 +114,7 @@ static tutti_status exchange_bids(parting *p) {
 
 /* ---- parts of the new communicator ---- */
 
-/* Creates the network of a color, as a wire. All ranks that exchange take part. */
+/* Creates the network for a color, and its wire. All ranks that exchange data take part. */
 static tutti_status begin_net(parting *p, bool *taken) {
   tutti_net made;
   tt_split s = {
@@ -143,7 +143,7 @@ static bool is_first_on_node(const tutti_comm *comm) {
   return true;
 }
 
-/* Creates this rank's control block. *ctrl is 0 if the rank shares no memory and has a network. */
+/* Creates the control block of this rank. Sets *ctrl to 0 if the rank shares memory with no other rank and has a network. */
 static tutti_status make_ctrl(const tutti_comm *comm, bool has_net, uint64_t *ctrl) {
   const int n = tt_comm_near(comm, NULL);
   *ctrl = 0;
@@ -152,8 +152,8 @@ static tutti_status make_ctrl(const tutti_comm *comm, bool has_net, uint64_t *ct
   return *ctrl ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "no shared memory for a communicator");
 }
 
-/* Creates this rank's control block, unless its status is an error, and exchanges the parts. *again: the network's
- * number was taken on some rank, so all start again. */
+/* Creates the control block of this rank, unless `status` is an error, and exchanges the parts of all ranks. Sets
+ * *again if the number of the new network was already in use on any rank, so that all ranks must try again. */
 static tutti_status exchange_parts(parting *p, tutti_status status, bool *again) {
   tutti_comm *comm = p->comm;
   part mine = {.wisdom = comm && comm->rank == 0 ? tt_wisdom_announce() : 0,
@@ -272,7 +272,7 @@ static bool are_near(const tutti_comm *old, const int *ranks, int n) {
   return true;
 }
 
-/* Checks the list of ranks. *mine: index of this rank in the list. */
+/* Checks the list of ranks. Sets *mine to the index of this rank in the list. */
 static tutti_status check_list(const tutti_comm *old, const int *ranks, int n, int *mine) {
   *mine = -1;
   for (int i = 0; i < n; i++) {

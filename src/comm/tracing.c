@@ -25,7 +25,7 @@
 
 #include "comm.h"
 
-/* True if the processor's counter runs at a constant rate. */
+/* Returns true if the tick counter of the processor runs at a constant rate. */
 /* each lanes, forked: order: a separate number, a flag */
 
 static bool has_counter(void) {
@@ -73,7 +73,7 @@ static tt_trace *new_trace(const tutti_comm *comm) {
   return t;
 }
 
-/* Starts a trace with this identity, and adds the communicator's rank and size. */
+/* Starts a trace with the given identity, and adds the rank and the size of the communicator. */
 static void begin_trace(tutti_comm *comm, tt_trace_id id, int64_t offset, int64_t error) {
   tt_trace *t = comm->trace = new_trace(comm);
   if (!t) return;
@@ -91,7 +91,7 @@ static void begin_trace(tutti_comm *comm, tt_trace_id id, int64_t offset, int64_
 
 /* ---- identities ---- */
 
-/* Returns the number of this rank in the job, which may have more ranks than the communicator. */
+/* Returns the number of this rank in the whole job, which may have more ranks than the communicator. */
 static int world_rank_of(const tutti_comm *comm) {
   static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};
   for (size_t i = 0; comm->net && i < sizeof names / sizeof *names; i++) {
@@ -101,7 +101,7 @@ static int world_rank_of(const tutti_comm *comm) {
   return comm->rank;
 }
 
-/* Stores the path in the process. It is made absolute, because the program may change its directory. */
+/* Stores the trace path for the whole process. The path is made absolute, because the program may change directories. */
 static bool keep_path(const char *path) {
   char folder[PATH_MAX] = "";
   if (path[0] != '/' && !getcwd(folder, sizeof folder)) return false;
@@ -251,8 +251,8 @@ void tt_trace_close(tutti_comm *comm) {
   free_trace(t);
 }
 
-/* Writes the tapes of communicators that were not freed. Their memory is not freed, because another thread may be
- * writing to it. */
+/* Writes the trace tapes of communicators that were not freed. The tapes are not freed here, because another thread
+ * may be writing to them. */
 void tt_trace_end(void) {
   for (;;) {
     pthread_mutex_lock(&tt_process.trace.lock);
@@ -264,7 +264,7 @@ void tt_trace_end(void) {
   }
 }
 
-/* Runs if the process ends without tutti_finalize, or if the library is unloaded. */
+/* Runs if the process exits without calling tutti_finalize, or if the library is unloaded. */
 static void __attribute__((destructor)) at_end(void) {
   if (!tt_process.trace.list || atomic_load(&tt_process.forked)) return;
   tt_trace_end();

@@ -66,7 +66,7 @@ static tutti_status ask_room(tt_growth *w, double limit) {
   return status ? status : tt_room_send(&w->line, TT_CLAIM, &claim, sizeof claim, NULL, 0);
 }
 
-/* Polls once for the room's answer. *x is set to the message for the other survivors. */
+/* Polls once for a reply from the waiting room, and fills in *x, the leader's message to the other survivors. */
 static void hear_room(tt_growth *w, double limit, word *x) {
   char *body;
   size_t n;
@@ -90,7 +90,7 @@ static void hear_room(tt_growth *w, double limit, word *x) {
   x->joiners = x->status ? 0 : is.claimed;
 }
 
-/* Determines the number of joiners, on all ranks. Growing by 0 ranks needs no room. */
+/* Waits for joiners, and sets *joiners to their number on all ranks. A job without a waiting room can still grow by 0 ranks. */
 static tutti_status claim_joiners(tt_growth *w, int *joiners) {
   const double limit = tt_connect_timeout(120);
   tt_long_wait wait = tt_long_wait_begin(w->name);
@@ -135,7 +135,7 @@ static int rank_after(const tt_growth *w, int r) {
   return r < w->invitation.first ? r : r + w->invitation.joiners;
 }
 
-/* Every survivor sends a row or an error to the leader. The leader's own row may have any length. */
+/* Sends the row of each survivor, or the survivor's error, to the leader. The leader's own row may have any length. */
 static tutti_status bring_to_leader(tt_growth *w, tutti_status failed, const void *mine,
                                     size_t bytes, rows *x) {
   char slot[SLOT] = "";
@@ -149,7 +149,7 @@ static tutti_status bring_to_leader(tt_growth *w, tutti_status failed, const voi
   return tt_gather_first(w->rest, w->name, slot, x->slots, SLOT);
 }
 
-/* Called by the leader: finds the rows of the survivors. */
+/* Called by the leader. Finds the rows of the survivors in the gathered data. */
 static tutti_status read_slots(const tt_growth *w, rows *x) {
   for (int r = 0; r < w->rest->ranks; r++) {
     const tt_row *its = r ? (const tt_row *)(const void *)(x->slots + (size_t)r * SLOT) : x->own;
@@ -161,8 +161,7 @@ static tutti_status read_slots(const tt_growth *w, rows *x) {
   return TUTTI_OK;
 }
 
-/* Called by the leader: finds the rows of the joiners in the data that the room has sent. Each is the text of a
- * row. */
+/* Called by the leader. Finds the rows of the joiners in the data from the waiting room, each inside another row. */
 static tutti_status read_guests(tt_growth *w, size_t n, rows *x) {
   const tt_invitation *i = &w->invitation;
   const char *at = x->guests, *end = at + n;
@@ -188,8 +187,8 @@ static tutti_status hear_guests(tt_growth *w, size_t *n, char **body) {
   return tt_meet_foreign(&w->line);
 }
 
-/* Called by the leader when a survivor has failed. If the cause is the death of a joiner (UCX then reports that it
- * cannot reach the joiner), the room reports the death shortly afterwards, and the ranks try again. */
+/* Called by the leader when a survivor has failed. The cause may be the death of a joiner, since UCX then reports a
+ * peer that it cannot reach. The waiting room reports the death shortly afterwards, and the ranks try again. */
 static tutti_status blame_joiner(tt_growth *w, tutti_status failed) {
   char why[WHY], *body;
   size_t n;
@@ -200,7 +199,7 @@ static tutti_status blame_joiner(tt_growth *w, tutti_status failed) {
   return status ? status : tt_fail(failed, "%s", why);
 }
 
-/* Called by the leader: builds the table of all rows, and sends it to the joiners. */
+/* Called by the leader. Builds the table of all rows, and sends it to the joiners. */
 static tutti_status make_table(tt_growth *w, rows *x, tt_table *all) {
   size_t n = 0;
   tutti_status status = read_slots(w, x);
@@ -212,7 +211,7 @@ static tutti_status make_table(tt_growth *w, rows *x, tt_table *all) {
   return status ? status : tt_room_send(&w->line, TT_HAND, all->base, all->bytes, NULL, 0);
 }
 
-/* The leader broadcasts its status, and then the table, to the survivors. */
+/* Broadcasts the status of the leader, and then the table, to the survivors. */
 static tutti_status hand_out(tt_growth *w, tutti_status made, tt_table *all) {
   word said = {.bytes = (uint32_t)all->bytes};
   if (made) set_why(&said, made);
@@ -251,7 +250,7 @@ static tutti_status gather_with_guests(tt_meeting *m, tutti_status failed, const
 
 /* ---- an attempt ---- */
 
-/* The leader sends the invitation, followed by the text of the restrictions on plans. */
+/* Called by the leader. Sends an invitation to the joiners, followed by the restrictions on plans as text. */
 static tutti_status invite(tt_growth *w) {
   tt_text text = {.at = NULL};
   tt_override_print(&text, &w->rest->settings.override);

@@ -73,7 +73,8 @@ static void warn_or_quit(gathering *g, int peer, bool for_joiners, double later)
     tt_long_wait_for(&g->wait, "rank %d (pid %ld)", peer, comm->wire->peer->pid(comm->wire, peer));
 }
 
-/* Returns the error for a wait that has ended without a result. If by == awaited, rank `by` was interrupted. */
+/* Returns the error for a wait that has ended without a decision. If `by` equals `awaited`, rank `by` was
+ * interrupted by its user. Otherwise rank `by` has given up waiting for rank `awaited`. */
 static tutti_status gave_up(const gathering *g, tutti_status status, int by, int awaited) {
   const tutti_comm *comm = g->comm;
   if (by == awaited)
@@ -101,8 +102,8 @@ static void record_refusal(tt_proposal *t, tutti_status status, const char *word
   snprintf(t->why, sizeof t->why, "%s", words);
 }
 
-/* Returns the smallest number of joiners that any live rank requests. All ranks have arrived. A rank that calls
- * tutti_comm_shrink has seen a failure that others may not have detected yet. */
+/* Returns the smallest number of joiners that any live rank requests, once all ranks have arrived. This is NO_JOINERS if a
+ * rank has called tutti_comm_shrink, because that rank may have seen a failure that the others have not detected yet. */
 static int asked_by_all(const gathering *g) {
   const tutti_comm *comm = g->comm;
   int least = g->least;
@@ -113,7 +114,7 @@ static int asked_by_all(const gathering *g) {
   return least;
 }
 
-/* Inserts joiners in front of the surviving helpers, which stay last. Returns the number of joiners. */
+/* Inserts the joiners before the surviving helpers, which remain the last ranks. Returns the number of joiners. */
 static int add_joiners(gathering *g, tt_proposal *t) {
   const tutti_comm *comm = g->comm;
   const int most = g->segment->ranks - g->segment->founders, before = t->ranks;
@@ -144,7 +145,7 @@ tutti_status tt_too_few_joiners(int least, int there, int possible, int total, d
                  there, least, limit);
 }
 
-/* Records why too few joiners have arrived. Called when the wait for more has ended. */
+/* Records the reason why too few joiners have arrived. Called when the time to wait for joiners has ended. */
 static void say_missing(const gathering *g, tt_proposal *t, int least, int there) {
   const int possible = tt_joiners_possible(g->segment);
   const int free_heaps = g->segment->ranks - g->segment->founders;
@@ -159,7 +160,7 @@ static void say_missing(const gathering *g, tt_proposal *t, int least, int there
                                        "tutti run --respawn");
 }
 
-/* Called on the first survivor once all survivors have arrived: makes a proposal and decides. */
+/* Called on the first survivor once all survivors have arrived. Writes a proposal and decides on it. */
 static void decide_members(gathering *g, int least) {
   const int more = g->segment->ranks - g->segment->founders;
   drop_proposal(g); /* an earlier proposal, which no rank has seen */
@@ -181,8 +182,8 @@ static void decide_members(gathering *g, int least) {
 
 /* ---- in shared memory: waiting for the decision ---- */
 
-/* Warns once; gives up after the time limit. While the leader waits for joiners, its time limit is extended by the
- * limit for joiners. */
+/* Warns once about a long wait, and gives up after the time limit. If the leader is waiting for joiners, this rank
+ * adds the time limit for joiners to its own time limit. */
 static void look_at_time(gathering *g) {
   int peer = g->agree->awaited(g->wire, g->round);
   const bool for_joiners = peer < 0 && g->least > 0;
@@ -190,8 +191,8 @@ static void look_at_time(gathering *g) {
   warn_or_quit(g, peer, for_joiners, for_joiners ? g->limit : 0);
 }
 
-/* One poll of a waiting rank: if this rank is the first survivor and all have arrived, it decides. Returns true if it
- * has decided. */
+/* Polled by each waiting rank. If this rank is the first survivor and all survivors have arrived, decides on the
+ * members and returns true. */
 static bool leads(gathering *g) {
   if (g->agree->leader(g->wire) != g->comm->rank || g->agree->awaited(g->wire, g->round) >= 0)
     return false;
@@ -224,8 +225,8 @@ static int new_rank_of(const tutti_comm *comm, const tt_proposal *t) {
   return -1; /* impossible, because survivors are members */
 }
 
-/* Completes the communicator after the decision. mine: this rank's control block, which the first rank does not use;
- * most: the number of ranks for which it was made. */
+/* Completes the communicator after the decision. mine: the control block of this rank, which is not used on the
+ * first rank. most: the number of ranks for which this control block was created. */
 static tutti_status join_new_comm(gathering *g, tt_proposal *t, uint64_t mine, int most,
                                   tutti_comm **out) {
   const int member = new_rank_of(g->comm, t);
@@ -262,8 +263,8 @@ static tutti_status agree_and_build_comm(gathering *g, tutti_comm **out) {
 
 /* ---- over a network: all survivors agree ---- */
 
-/* If a link breaks while ranks are giving up on each other, one rank may receive nothing more. With a time limit,
- * that rank does not wait forever: it gives up alone, and the others consider it lost. */
+/* Limits the wait of this rank, because a link may break while ranks are giving up on each other, and this rank may
+ * then receive no more messages. After the limit this rank gives up alone, and the other ranks consider it lost. */
 static tutti_status wait_too_long(const gathering *g) {
   const double waited = tt_seconds() - g->since, limit = tt_comm_timeout(g->comm);
   if (limit <= 0 || waited < LAST_LIMITS * limit + LAST_S) return TUTTI_OK;
@@ -289,7 +290,7 @@ static bool is_agreed(void *ctx, unsigned turn, tutti_status *status) {
   return false;
 }
 
-/* The survivors agree on their list, and on the smallest number that any of them requests. */
+/* Agrees with the other survivors on the list of survivors, and on the smallest number that any survivor requests. */
 static tutti_status agree_on_survivors(gathering *g, int asks) {
   g->round = ++g->comm->flight->shrinks;
   g->since = tt_seconds();
@@ -327,8 +328,8 @@ static tutti_status agree_and_reunite(gathering *g, tutti_comm **out) {
 
 /* ---- over a network: joiners ---- */
 
-/* One attempt to grow. All survivors call this on their communicator `rest`, which it takes over. Sets *again if the
- * ranks have agreed that a rank was lost during the attempt. */
+/* Makes one attempt to grow. All survivors call this for their communicator `rest`. Takes over `rest`. Sets *again
+ * if the ranks have agreed that a rank was lost during the attempt. */
 static tutti_status try_to_grow(gathering *g, tutti_comm *rest, int least, bool *again,
                                 tutti_comm **out) {
   tt_grown how = TT_GROW_FAILS;

@@ -13,11 +13,11 @@
 
 #include <stdbool.h>
 
-/* Allows other processes to make this one's threads execute a fence. Returns false if the system does not support
- * this, or if TUTTI_FENCES=own. */
+/* Allows other processes to make the threads of this process execute a memory fence. Returns false if the system
+ * does not support this, or if TUTTI_FENCES=own. */
 bool tt_fences_join(void);
-/* When this returns, every thread of every process that has joined has executed a fence. If this process has not
- * joined, it executes an ordinary fence only. */
+/* Makes every thread of every process that has called tt_fences_join execute a memory fence, and returns when all
+ * have done so. If this process has not called tt_fences_join, executes only a fence in the calling thread. */
 void tt_fence_everywhere(void);
 
 #endif

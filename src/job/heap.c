@@ -48,7 +48,7 @@ struct tt_heap {
 
 enum { UNIT = TT_PAIR, GIVE_BACK = 1 << 20, LARGE = 64 << 20 };
 
-/* Each header has its own pages, so that its rank can touch them first. */
+/* Each heap header occupies its own pages, so that its rank can be the first to touch them. */
 enum { PAGE = 4096, HEAD_SPACE = (sizeof(tt_head) + PAGE - 1) / PAGE * PAGE };
 
 size_t tt_intro_at(int index) {
@@ -86,7 +86,7 @@ static char *base_of(const tt_heap *heap) {
   return heap->segment->base + heap->segment->first + heap->segment->stride * (size_t)heap->index;
 }
 
-/* Commits the pages that hold these bytes of the segment. Returns false if out of memory. */
+/* Commits the pages that contain these bytes of the segment. Returns false if out of memory. */
 static bool populate(const tt_segment *s, size_t at, size_t bytes) {
   const size_t lo = at / PAGE * PAGE;
   return !madvise(s->base + lo, tt_round_up(at + bytes, PAGE) - lo, MADV_POPULATE_WRITE) ||
@@ -142,7 +142,7 @@ void tt_heap_close(tt_heap *h) {
   free(h);
 }
 
-/* Returns true if the system reports this much memory as available without reclaiming any from other processes. */
+/* Returns true if the system has this much memory available without taking memory away from other processes. */
 static bool available(size_t bytes) {
   return bytes < LARGE || bytes < tt_memory_available();
 }
@@ -167,7 +167,7 @@ static tt_cpu_bits founders_cores(const tt_segment *s) {
   return all;
 }
 
-/* True if the members are all founders. Members of a communicator are distinct. */
+/* Returns true if the members are exactly the founders of the job. No rank occurs twice in `members`. */
 static bool all_founders(const tt_segment *s, const int *members, int ranks) {
   int most = 0;
   for (int r = 0; r < ranks; r++) most = members[r] > most ? members[r] : most;
@@ -192,7 +192,7 @@ bool tt_heap_crowded(const tt_segment *s) {
   return ranks > tt_cpus_count(&all);
 }
 
-/* True if tutti's progress threads run in an oversubscribed job, so that no core is ever idle. */
+/* Returns true if the job is oversubscribed and runs progress threads, so that no core is ever idle. */
 static bool never_idle(const tt_segment *s) {
   return (atomic_load_explicit(&tt_process.progress_thread.wanted, memory_order_relaxed) ||
           atomic_load_explicit(&tt_process.progress_thread.by_setting, memory_order_relaxed)) &&
@@ -201,17 +201,16 @@ static bool never_idle(const tt_segment *s) {
 
 /* ---- system memory ---- */
 
-/* Before it collapses pages, the kernel makes every core flush its per-core caches, one request after the other, each
- * by a kernel worker on that core. If ranks and their threads keep every core busy, that can take seconds, during
- * which this rank makes no progress. Huge pages are not worth that. Therefore an oversubscribed job makes none, and a
- * process that was delayed once does not try again. */
+/* Collapses pages into huge pages. The kernel first makes every core flush its per-core caches, one core after the other, in a
+ * kernel worker on that core. If ranks keep all cores busy, this takes seconds, during which the rank makes no progress. A
+ * process that was delayed once therefore does not try again, and an oversubscribed job with progress threads never tries. */
 static void make_huge(tt_heap *h, size_t at, size_t bytes) {
   const double since = tt_seconds();
   tt_huge_make(base_of(h) + at, bytes);
   h->segment->shuns_huge = tt_seconds() - since > 0.05 + 1e-9 * (double)bytes;
 }
 
-/* Commits the whole pages that cover [at, at + bytes). Returns false if memory is short. */
+/* Commits all pages that contain bytes of [at, at + bytes). Returns false if memory is short. */
 static bool commit(tt_heap *h, size_t at, size_t bytes) {
   size_t page = (size_t)sysconf(_SC_PAGESIZE), lo = at / page * page;
   size_t size = tt_round_up(at + bytes, page) - lo;
@@ -224,7 +223,7 @@ static bool commit(tt_heap *h, size_t at, size_t bytes) {
   return errno != ENOMEM && errno != EFAULT; /* old kernels report other errors */
 }
 
-/* Cuts `bytes`, aligned to `align`, out of a free extent. Returns SIZE_MAX if no extent is large enough. */
+/* Allocates `bytes` bytes, aligned to `align`, from a free extent. Returns SIZE_MAX if no extent is large enough. */
 static size_t cut_extent(tt_heap *h, size_t bytes, size_t align) {
   for (extent **link = &h->free_list; *link; link = &(*link)->next) {
     extent *e = *link;
@@ -268,7 +267,7 @@ static void put_back_range(tt_heap *h, size_t at, size_t bytes) {
   put_back(h, e);
 }
 
-/* Returns the offset of committed, zeroed bytes, or SIZE_MAX if out of memory. */
+/* Allocates committed, zeroed memory and returns its offset. Returns SIZE_MAX if out of memory. */
 static size_t alloc_zeroed(tt_heap *h, size_t bytes, size_t align) {
   size_t at = cut_extent(h, bytes, align);
   if (at != SIZE_MAX) {
@@ -350,7 +349,7 @@ bool tt_heap_free(tt_heap *h, void *memory) {
   return e != NULL;
 }
 
-/* Frees all memory whose reference count has reached 0. */
+/* Frees all pieces of memory with a reference count of 0. */
 static void free_ready(tt_heap *h) {
   later *ready = NULL;
   pthread_mutex_lock(&h->lock);

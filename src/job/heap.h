@@ -28,7 +28,7 @@ typedef struct tt_job_head { /* at the start of the segment */
   uint64_t is[TT_JOB_WORDS]; /* set by the creator: magic; TT_LAYOUT and number of heaps; number of
                            founders; the launcher's pid and start time (segment.h); the job's id */
   alignas(TT_PAIR) atomic_uint sleepers_anywhere; /* sleeping threads in the whole job */
-  /* Cores that any founder may use; complete once all founders are ready. */
+  /* All cores on which founders may run. The set is complete once all founders are ready. */
   alignas(TT_PAIR) atomic_ulong cores[TT_CPU_WORDS];
   atomic_uint arrived; /* founders whose cores are included */
   alignas(TT_PAIR) char figures
@@ -74,8 +74,8 @@ typedef struct tt_head {                 /* one per heap; written by its rank */
 /* ---- allocation (local) ---- */
 
 typedef struct tt_heap tt_heap;
-/* Takes over one reference to the segment; the heap's last user releases it. On errors the caller keeps the
- * reference. */
+/* Opens a heap. Takes over one reference to the segment, and releases it when the last user closes the heap. On
+ * errors the caller keeps the reference. */
 tutti_status tt_heap_open(tt_segment *segment, int index, tt_heap **heap);
 tt_heap *tt_heap_hold(tt_heap *heap); /* adds a user */
 void tt_heap_close(tt_heap *heap);
@@ -84,9 +84,9 @@ static inline tt_job_head *tt_job_head_of(const tt_segment *segment) {
 }
 tt_intro *tt_heap_intro(const tt_segment *segment, int index);
 tt_head *tt_heap_head(const tt_segment *segment, int index);
-/* Publishes the cores that a rank may use. Called before the rank is ready. */
+/* Publishes the set of cores on which a rank may run. Called before the rank is ready. */
 void tt_heap_publish_cores(const tt_segment *segment, int index, const tt_cpu_bits *cores);
-/* Return the offsets of an introduction, of the header of a heap, and of the first heap, in a segment of n heaps. */
+/* These functions return the offsets of an introduction, a heap header and the first heap, in a segment of n heaps. */
 size_t tt_intro_at(int index);
 size_t tt_head_at(int n, int index);
 size_t tt_heap_first(int n);
@@ -96,25 +96,25 @@ int tt_heap_index(const tt_heap *heap);
  * fault for lack of memory. Returns NULL if out of memory. */
 void *tt_heap_alloc(tt_heap *heap, size_t bytes, size_t align);
 bool tt_heap_free(tt_heap *heap, void *memory); /* false if not allocated here */
-/* Hides these bytes from peers: they are never exported again, and are not reused after they are freed. */
+/* Stops exporting these bytes to peers. They are not reused even after they have been freed. */
 void tt_heap_revoke(tt_heap *heap, void *memory, size_t bytes);
 bool tt_heap_revoked(tt_heap *heap, const void *memory, size_t bytes);
-/* Returns a flag that is true if any memory was revoked. While it is false, tt_heap_revoked need not be called. */
+/* Returns a pointer to a flag that is true if any memory was revoked. Until then tt_heap_revoked need not be called. */
 const atomic_bool *tt_heap_revokes(const tt_heap *heap);
-/* Frees n pieces of memory once *refs is 0; each later call checks that again. A slower peer may still be reading a
- * communicator that has ended on this rank. */
+/* Frees n pieces of memory once *refs is 0. Every later call of this function checks *refs again. Until then, a
+ * slower peer may still be reading the memory of a communicator that has ended on this rank. */
 void tt_heap_free_later(tt_heap *heap, atomic_uint *refs, void *const *memory, size_t n);
-/* Returns the number of bytes allocated, without those that are waiting to be freed. */
+/* Returns the number of allocated bytes, not counting those that are waiting to be freed. */
 size_t tt_heap_used(tt_heap *heap);
-/* Returns the number of these ranks, divided by the number of cores that they may use. All ranks compute the same
- * value. */
+/* Returns the number of these ranks divided by the number of cores on which they may run. The result is the same on all ranks. */
 double tt_heap_ranks_per_core(const tt_segment *segment, const int *members, int ranks);
-/* Returns true if more ranks of the job have arrived than there are cores. A waiting rank must not spin then, not
- * even in a communicator of few ranks. */
+/* Returns true if more ranks of the job have arrived than there are cores. A waiting rank must then not spin, even
+ * if its communicator has only a few ranks. */
 bool tt_heap_crowded(const tt_segment *segment);
-/* Returns true if the control block at offset `ctrl`, which another rank has sent, lies in heap `index`. */
+/* Returns true if the control block at offset `ctrl` lies in heap `index`. Used to check an offset that another rank has sent. */
 bool tt_heap_holds(const tt_segment *s, int64_t index, uint64_t ctrl);
-/* Returns a nonzero word of this process's private memory, which peers try to read. */
+/* Returns the address of a nonzero word in the private memory of this process. Peers read the word to find out
+ * whether they can read this memory. */
 const uint64_t *tt_heap_cookie(tt_heap *heap);
 
 #endif

@@ -17,8 +17,8 @@
 #define MADV_COLLAPSE 25
 #endif
 
-/* Rounds *at up to the first whole huge page in [*at, *at + bytes). Returns the size of the whole huge pages there,
- * in bytes. */
+/* Rounds *at up to the first whole huge page in [*at, *at + bytes). Returns the total size of the whole huge pages
+ * in that range, in bytes. */
 static size_t trim_to_huge_pages(char **at, size_t bytes) {
   const size_t before = tt_round_up((uintptr_t)*at, TT_HUGE) - (uintptr_t)*at;
   *at += before;
@@ -35,7 +35,7 @@ bool tt_huge_make(char *at, size_t bytes) {
   return size && madvise(at, size, MADV_COLLAPSE) == 0;
 }
 
-/* Reads the system setting: the file lists all words, the active one in brackets. */
+/* Reads a system setting. The file contains all possible words, with brackets around the active one. */
 static bool setting(char *word, size_t size) {
   char line[128] = "";
   FILE *file = fopen("/sys/kernel/mm/transparent_hugepage/shmem_enabled", "re");

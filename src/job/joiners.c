@@ -37,7 +37,7 @@ bool tt_heap_holds(const tt_segment *s, int64_t index, uint64_t ctrl) {
   return index >= 0 && index < s->ranks && ctrl % TT_PAIR == 0 && ctrl >= lo && ctrl <= lo + s->stride - TT_CTRL_LEAST;
 }
 
-/* True if the joiner is ready, alive, of this version, and either unclaimed or claimed by `by`. */
+/* Returns true if the joiner is ready, alive, of the same version of tutti, and not claimed by any communicator but `by`. */
 static bool stands_there(const tt_segment *s, int index, uint64_t by) {
   tt_head *head = tt_heap_head(s, index);
   const tt_intro *intro = tt_heap_intro(s, index);
@@ -52,7 +52,7 @@ static bool stands_there(const tt_segment *s, int index, uint64_t by) {
   return !whose || whose == by;
 }
 
-/* True if the process is alive, or has not arrived yet. */
+/* Returns true if the process is alive, or has not arrived yet. */
 static bool may_live(const tt_segment *s, int index) {
   const tt_intro *intro = tt_heap_intro(s, index);
   return intro->pid ? tt_rank_alive(intro) : !atomic_load(&intro->ended);
@@ -121,8 +121,8 @@ tutti_status tt_joiner_admitted(const tt_segment *s, int index, const tt_proposa
   return TUTTI_OK;
 }
 
-/* Returns true if any rank can still admit this joiner. A founder that has not attached yet may still do so, and an
- * invited joiner is a member. */
+/* Returns true if any live rank can still admit this joiner. This includes founders that have not attached to the
+ * segment yet, and joiners that were invited, because they are members of a communicator. */
 bool tt_joiner_has_host(const tt_segment *s, int index) {
   for (int i = 0; i < s->ranks; i++) {
     if (i == index ||

@@ -25,14 +25,14 @@ typedef struct tt_lent {
   struct tt_lent *next;
 } tt_lent;
 
-/* Returns the start of the pages that contain these bytes, and sets *bytes to the size of those pages. */
+/* Returns the start of the pages that contain these bytes, and sets *bytes to the total size of the pages. */
 static char *pages_of(const void *memory, size_t *bytes) {
   const size_t page = (size_t)sysconf(_SC_PAGESIZE), before = (uintptr_t)memory % page;
   *bytes = tt_round_up(*bytes + before, page);
   return (char *)(uintptr_t)memory - before;
 }
 
-/* True if all pages from `at` to `end` are private, writable, not backed by a file and not part of a stack. */
+/* Returns true if all pages from `at` to `end` are private and writable, and do not belong to a file or to a stack. */
 static bool is_private(uintptr_t at, uintptr_t end) {
   char line[512], flags[8];
   FILE *maps = fopen("/proc/self/maps", "re");
@@ -48,7 +48,7 @@ static bool is_private(uintptr_t at, uintptr_t end) {
   return at >= end;
 }
 
-/* Finds lent memory that contains the bytes (`whole`) or overlaps them. The caller holds the lock of the list. */
+/* Finds lent memory that contains all of these bytes (if `whole`) or overlaps them. The caller holds the list's lock. */
 static tt_lent *find(const tt_segment *s, const char *at, size_t bytes, bool whole) {
   for (tt_lent *x = s->lent; x; x = x->next) {
     const bool inside = at >= x->at && at + bytes <= x->at + x->bytes;
@@ -102,7 +102,7 @@ tutti_status tt_lend(tt_heap *heap, const char *who, void *memory, size_t bytes)
   return status;
 }
 
-/* Replaces the shared pages by a private copy. If memory for that is short, the pages stay shared and are leaked. */
+/* Replaces the shared pages with a private copy. If memory for the copy is short, the pages stay shared and are leaked. */
 static bool take_back(const tt_lent *x) {
   void *own = mmap(NULL, x->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (own == MAP_FAILED) return false;

@@ -6,16 +6,16 @@
 
 #include "heap.h"
 
-/* Lends these bytes, together with all other bytes on their pages. The contents are kept. Returns TUTTI_ERR_ARG if
- * they overlap memory that is lent already, TUTTI_ERR_UNSUPPORTED if they are not private memory of this process, or
- * TUTTI_ERR_MEMORY. Error messages name `who`. */
+/* Turns the pages that contain these bytes into shared memory of the segment, and keeps their contents. Returns
+ * TUTTI_ERR_ARG if they overlap memory that is lent already, TUTTI_ERR_UNSUPPORTED if they are not private memory of
+ * this process, or TUTTI_ERR_MEMORY. who: name of the public function for error messages. */
 tutti_status tt_lend(tt_heap *heap, const char *who, void *memory, size_t bytes);
-/* Makes lent memory private again. If `revoked`, peers may still write to the shared pages, so the heap does not
- * reuse them. Returns false if the memory is not lent. */
+/* Makes lent memory private again. If `revoked`, the heap does not reuse the shared pages, because peers may still
+ * write to them. Returns false if the memory is not lent. */
 bool tt_lend_end(tt_heap *heap, const void *memory, bool revoked);
-/* Returns the address of lent bytes in the segment, or NULL if any byte is not lent. */
+/* Returns the address that lent bytes have in the segment, or NULL if any of the bytes is not lent. */
 const char *tt_lent_at(tt_segment *segment, const void *bytes, size_t n);
-/* Frees the list of lent memory, but not the memory itself. */
+/* Frees the list of lent memory, but not the lent memory itself. */
 void tt_lent_forget(tt_segment *segment);
 
 #endif

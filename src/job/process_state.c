@@ -57,7 +57,7 @@ bool tt_rank_visible(const tt_intro *intro) {
   return intro->space && intro->space == tt_pid_space();
 }
 
-/* True if this pid still belongs to the rank, as far as the start times are known. */
+/* Returns true if this pid still belongs to the rank's process. Compares the start times if both are known. */
 static bool is_same(uint64_t began, const tt_intro *intro) {
   return !began || !intro->started || began == intro->started;
 }
@@ -92,7 +92,8 @@ void tt_exit_words(const tt_intro *intro, bool told, char *words, size_t size) {
   }
 }
 
-/* True if /proc shows this process's PID namespace. In a new namespace that requires a new mount of /proc. */
+/* Returns true if /proc shows the PID namespace of this process. After a process has entered a new namespace, /proc
+ * shows the old one until it is mounted again. */
 static bool is_own_proc(void) {
   char name[20];
   const ssize_t n = readlink("/proc/self", name, sizeof name - 1);

@@ -8,7 +8,7 @@
 
 #include "heap.h"
 
-/* The contents of a decision, written by the deciding rank into its heap. Members are listed in this order: ranks
+/* The contents of a decision. The deciding rank writes them into its heap. Members are listed in this order: ranks
  * that continue, joiners, helpers. */
 enum { TT_SETTINGS = 8448, TT_PROPOSAL_WHY = 240 };
 typedef struct tt_member {
@@ -26,31 +26,30 @@ typedef struct tt_proposal {
   char settings[TT_SETTINGS]; /* of the new communicator */
   tt_member member[];
 } tt_proposal;
-/* Called when this rank will not read the proposal again. */
+/* Drops this rank's reference to the proposal. Called when the rank will not read the proposal again. */
 void tt_proposal_release(const tt_proposal *proposal);
 
 /* ---- processes that join a running job (joiners.c) ---- */
 
-/* Returns the number of joiners that are ready, run this version of tutti, and are not claimed by anyone but `by`. */
+/* Returns the number of joiners that are ready, run this version of tutti, and are claimed by no communicator but `by`. */
 int tt_joiners_ready(const tt_segment *segment, uint64_t by);
-/* Returns an upper bound of the number of joiners that can still be admitted, including those that have arrived
- * already. */
+/* Returns an upper bound for the number of joiners that can still be admitted. Joiners that have already arrived are included. */
 int tt_joiners_possible(const tt_segment *segment);
-/* Claims up to `most` ready joiners and writes them to `members`. Returns their number. */
+/* Claims up to `most` ready joiners for the communicator `by` and writes them to `members`. Returns their number. */
 int tt_joiners_claim(const tt_segment *segment, uint64_t by, tt_member *members, int most);
-/* Releases the joiners that `by` has claimed and that are not in the proposal. The proposal may be NULL. */
+/* Releases all joiners that were claimed for the communicator `by` and are not in the proposal. The proposal may be NULL. */
 void tt_joiners_release(const tt_segment *segment, uint64_t by, const tt_proposal *proposal);
 /* Invites all joiners that are in the proposal. */
 void tt_joiners_admit(const tt_segment *segment, const tt_proposal *proposal);
-/* Makes this process the owner of the heap. Returns false if the heap has an owner already: *owner is then that
- * owner's pid in its own namespace, and *self is true if it is this process. */
+/* Makes this process the owner of the heap. If the heap already has an owner, returns false and sets *owner to the
+ * owner's pid in the owner's PID namespace. *self then tells whether the owner is this process. */
 bool tt_heap_own(tt_head *head, int *owner, bool *self);
-/* Called by a ready joiner. Sets *proposal to the proposal that admits it, or to NULL if it has not been invited yet.
- * Returns TUTTI_ERR_SYSTEM if it cannot be admitted. */
+/* Called by a joiner that is ready. Sets *proposal to the proposal that admits the joiner, or to NULL if the joiner
+ * has not been invited yet. Returns TUTTI_ERR_SYSTEM if the joiner cannot be admitted. */
 tutti_status tt_joiner_admitted(const tt_segment *segment, int index, const tt_proposal **proposal);
-/* Returns true if any rank that could admit the joiner is alive. */
+/* Returns true if any rank that could admit the joiner may still be alive. */
 bool tt_joiner_has_host(const tt_segment *segment, int index);
-/* Returns a number for the version of this library and its layout, used in heap headers. It is never 0. */
+/* Returns a nonzero number that identifies the version of this library and of its memory layout, for heap headers. */
 uint32_t tt_version_number(void);
 
 #endif

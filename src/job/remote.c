@@ -19,12 +19,12 @@
 #include "process_state.h"
 #include "remote.h"
 
-/* Size of the trial copies, in bytes: source and destination together exceed a second-level cache. */
+/* Size of the trial copies, in bytes. The source and the destination of a copy together exceed a second-level cache. */
 enum { TRIAL = 1 << 20, SMALL = 4096, TRIES_ALL = 64 /* max ranks for trying all pairs */ };
 
-/* Cost per byte of each path, relative to a plain copy by the CPU or the kernel. Staged bytes are written, moved
- * between caches and read; remote bytes are read once more after they have arrived. The ratios were measured on two
- * machines. */
+/* Cost per byte of a staged copy relative to a plain copy by the CPU, and of a remote read relative to a copy by the
+ * kernel. A staged copy writes the bytes, moves them between caches and reads them. A remote read reads them once
+ * more after they have arrived. The ratios were measured on two machines. */
 /* each reads: order: a flag, nothing is read behind it */
 
 static const double staged_copies = 2.7, remote_reads = 1.5;
@@ -50,13 +50,13 @@ unsigned tt_learns_wanted(void) {
   return TT_LEARNS_PLANS | (tt_copies_wanted() == TT_COPIES_CHEAPEST ? TT_LEARNS_ROUTES : 0);
 }
 
-/* Seconds, and seconds per byte, measured on two machines. Used in large jobs, where ranks that measure
- * simultaneously would delay each other and measure those delays. */
+/* Typical costs in seconds and in seconds per byte, measured on two machines. Used in large jobs, where ranks would
+ * disturb each other's measurements if they all measured at the same time. */
 static const struct {
   double remote_call, remote_byte, staged_byte;
 } typical = {0.5e-6, 1.5 * 5e-11, 2.7 * 5e-11};
 
-/* Returns the time to copy n bytes, by the CPU or by the kernel (`remote`), in seconds: the best of three runs. */
+/* Measures the time to copy n bytes, by the CPU or (if `remote`) by the kernel. Returns the best of three runs, in seconds. */
 static double trial(char *to, const char *from, size_t n, bool remote) {
   double best = 1;
   for (int k = 0; k < 3; k++) {
@@ -72,7 +72,7 @@ static double trial(char *to, const char *from, size_t n, bool remote) {
   return best;
 }
 
-/* Measures the costs of the two paths on this machine. */
+/* Measures the cost of copies by the CPU and by the kernel on this machine. */
 static tt_copy_costs measure_copy_paths(void) {
   tt_copy_costs c = {.remote_call = 1}; /* so that remote is never cheaper */
   char *from = malloc(TRIAL), *to = malloc(TRIAL);
@@ -90,8 +90,8 @@ static tt_copy_costs measure_copy_paths(void) {
   return c;
 }
 
-/* Measures the costs once per process, which takes milliseconds if its peers measure as well. A disturbed measurement
- * affects speed but never correctness. */
+/* Returns the costs of copies, which are measured once per process. The measurement takes milliseconds if other
+ * ranks measure at the same time. A disturbed measurement affects only speed, not correctness. */
 static tt_copy_costs copy_costs(void) {
   pthread_mutex_lock(&tt_process.lock);
   if (tt_process.copy.remote_call <= 0) tt_process.copy = measure_copy_paths();
@@ -106,8 +106,7 @@ static void take_typical(tt_head *head) {
   head->copy.staged_byte = typical.staged_byte;
 }
 
-/* Returns the number of bytes per read, chosen such that all inputs of a reduction fit into half of the second-level
- * cache. */
+/* Returns the number of bytes to read at a time, such that all inputs of a reduction fit into half of the second-level cache. */
 size_t tt_remote_gulp(int ranks) {
   long l2 = sysconf(_SC_LEVEL2_CACHE_SIZE);
   size_t half = (l2 > 0 ? (size_t)l2 : (size_t)1 << 20) / 2;

@@ -5,8 +5,8 @@
 
 #include "heap.h"
 
-/* TUTTI_COPIES selects which memory is copied through shared memory. In this order: private memory, if the copy is
- * cheaper; private memory, if peers cannot read it; all private memory; all memory. */
+/* TUTTI_COPIES selects the memory whose contents are copied through shared memory. In order of the values: private memory, if
+ * that is cheaper than a direct read; private memory that peers cannot read; all private memory; all memory. */
 typedef enum tt_copies {
   TT_COPIES_CHEAPEST,
   TT_COPIES_NONE,
@@ -14,7 +14,7 @@ typedef enum tt_copies {
   TT_COPIES_ALL
 } tt_copies;
 tt_copies tt_copies_wanted(void);
-/* What is adapted to measured call times (TUTTI_LEARN). Everything else follows the estimates. */
+/* Decisions that are adapted to the measured times of calls (TUTTI_LEARN). All other decisions are based on estimates alone. */
 enum { TT_LEARNS_ROUTES = 1, TT_LEARNS_PLANS = 2 };
 unsigned tt_learns_wanted(void);
 /* tt_remote_reads returns true if this peer can read the private memory of all ranks; tt_remote_cheaper, if such a
@@ -24,11 +24,11 @@ bool tt_remote_cheaper(const tt_head *mine, size_t bytes);
 size_t tt_remote_gulp(int ranks);
 tutti_status tt_remote_read(int pid, uint64_t at, void *to, size_t n);
 
-/* Returns true if other processes may read this process's memory. Also true in small segments, where every rank tries
- * to read every other. */
+/* Returns true if other processes may read the memory of this process. In small segments always returns true,
+ * because there every rank tries to read the memory of every other rank. */
 bool tt_remote_readable(const tt_segment *segment);
-/* Publishes in this rank's heap header whether it can read the private memory of every rank of the segment. All
- * headers must be complete. */
+/* Finds out whether this rank can read the private memory of every rank of the segment, and publishes the result in
+ * the rank's heap header. All headers must be complete before this call. */
 void tt_remote_probe(const tt_segment *segment, int index);
 
 #endif

@@ -22,26 +22,27 @@
 
 enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
 
-/* Minimum address space per rank. With a lower limit, a process cannot even start. */
+/* Minimum address space per rank. A process whose limit is lower cannot even start. */
 /* each users: order: a count, the last one frees */
 
 static const size_t LEAST = (size_t)1 << 25;
 
-/* Returns the size of the address space that this process may use (ulimit -v). */
+/* Returns the size of the address space that this process may use, as set by `ulimit -v`. */
 static size_t space(void) {
   struct rlimit limit;
   if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return SIZE_MAX;
   return (size_t)limit.rlim_cur;
 }
 
-/* Each rank maps the whole segment. Half of the limit is left to the program. */
+/* Reduces the address space per rank to fit the limit of the process. Each rank maps the whole segment, and half of
+ * the limit is left to the program. */
 static size_t within_limit(size_t stride, int n) {
   while (stride > LEAST && stride * (size_t)n > space() / 2) stride /= 2;
   return stride;
 }
 
-/* Returns the address space per rank: the size of the machine's memory, but at most 16 TiB for the whole job (an
- * address space has 128). */
+/* Returns the address space to reserve per rank, which is about the size of the machine's memory. The whole job gets
+ * at most 16 TiB, because a process has an address space of only 128 TiB. */
 static size_t stride_for(int n) {
   size_t memory = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
   size_t stride = (size_t)1 << 30;
@@ -58,8 +59,8 @@ static tutti_status say_no_map(size_t stride, int n, int why) {
                  stride >> 20, n, strerror(why), limit);
 }
 
-/* Maps at a huge page boundary, so that all ranks can use the same huge pages. Kernels since 6.7 usually align such
- * mappings themselves. */
+/* Maps memory at a multiple of the huge page size, so that all ranks can use the same huge pages. Linux 6.7 and
+ * later usually align such mappings without help. */
 static void *map(size_t size, int flags, int fd) {
   void *lucky = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | flags, fd, 0);
   if (lucky == MAP_FAILED || (uintptr_t)lucky % TT_HUGE == 0) return lucky;
@@ -128,8 +129,8 @@ static tutti_status wrap_mapping(void *base, size_t stride, int n, int founders,
   return TUTTI_OK;
 }
 
-/* Finds the launcher that the job header names, unless its pid is different in this namespace or now belongs to
- * another process. */
+/* Opens a pidfd for the launcher, whose pid is in the job header. Does nothing if this pid is not valid in the PID
+ * namespace of the caller, or now belongs to another process. */
 static void find_launcher(tt_segment *s, const uint64_t *job_header) {
 #ifdef SYS_pidfd_open
   uint64_t since;
@@ -176,7 +177,7 @@ tutti_status tt_segment_map(int fd, int n, tt_segment **segment) {
   return TUTTI_OK;
 }
 
-/* The descriptor may be anything, even a FIFO or a terminal, so opening it must not block. */
+/* The descriptor of the other process may be anything, even a FIFO or a terminal, so opening it must not block. */
 tutti_status tt_segment_open(long pid, int fd, int n, uint64_t id, tt_segment **segment) {
   char path[64];
   snprintf(path, sizeof path, "/proc/%ld/fd/%d", pid, fd);
@@ -209,9 +210,9 @@ tutti_status tt_segment_anonymous(int n, tt_segment **segment) {
                       true, segment);
 }
 
-/* Calls mremap through syscall, because libraries that intercept mremap may drop its last argument (UCX 1.13 does).
- * Such libraries notice the madvise instead, which discards nothing while the memory is shared, and drop their
- * registrations with the network card. */
+/* Calls mremap through syscall, because a library that intercepts mremap may drop the last argument, as UCX 1.13
+ * does. Such a library also intercepts madvise, and then drops its registrations with the network card. The madvise
+ * discards no data while the memory is shared. */
 bool tt_map_over(void *from, size_t size, void *at, bool keeps) {
   if (!keeps) madvise(at, size, MADV_DONTNEED);
   if (syscall(SYS_mremap, from, keeps ? 0 : size, size, MREMAP_MAYMOVE | MREMAP_FIXED, at) == -1)

@@ -31,25 +31,26 @@ typedef struct tt_segment {
   int launcher_fd;        /* pidfd of the launcher; -1: none, or not visible in this namespace */
   int fd;                 /* kept open so that others can open it, closed on release; or -1 */
   atomic_int users;
-  /* Memory of the caller that is part of the segment (lent.c); changed under `lending`. */
+  /* List of the program's memory that has become part of the segment (lent.c). Protected by the lock `lending`. */
   _Atomic(struct tt_lent *) lent;
   pthread_mutex_t lending;
-  /* For each heap: 1 + this process's descriptor for the heap's wake_fd; 0: not opened yet; < 0: cannot be opened. */
+  /* One entry per heap: 1 + the descriptor of this process for the heap's wake_fd. 0 means not opened yet, and a
+   * negative entry means that it cannot be opened. */
   atomic_int wake_fds[];
 } tt_segment;
 
 enum { TT_UNWATCHED = -1 };
-/* Creates a memfd for n ranks and up to `joiners` more, and writes its job header. It is sealed against growing and
- * shrinking, and is closed on exec. launcher: pid of the process that waits for the ranks, 0 if none, or TT_UNWATCHED
- * if the ranks continue without it. id: a random number by which other processes recognize the segment. */
+/* Creates a memfd for n ranks and up to `joiners` joiners, and writes the job header. The memfd is sealed against growing
+ * and shrinking, and is closed on exec. launcher: pid of the process that waits for the ranks; 0 if no process waits;
+ * TT_UNWATCHED if the ranks continue when it ends. id: a random number by which other processes recognize the segment. */
 tutti_status tt_segment_create(int n, int joiners, long launcher, uint64_t id, int *fd);
 tutti_status tt_segment_map(int fd, int n, tt_segment **segment);
-/* Maps the segment that is open as descriptor `fd` in process `pid`. Fails if its id is not `id`, because the pid may
- * name another process here. *segment keeps a descriptor of it. */
+/* Maps the segment that process `pid` has open as descriptor `fd`. Fails if the segment has another id, because the
+ * pid may name a different process here. *segment keeps an open descriptor of the segment. */
 tutti_status tt_segment_open(long pid, int fd, int n, uint64_t id, tt_segment **segment);
-/* Returns true if the launcher is known to have ended. Sets *pid to the launcher's pid. */
+/* Returns true if the launcher is known to have ended. Sets *pid to the pid of the launcher. */
 bool tt_segment_orphaned(const tt_segment *segment, long *pid);
-/* Creates an anonymous segment, for ranks that are threads or for a single rank. */
+/* Creates an anonymous segment, for a single rank or for ranks that are threads of one process. */
 tutti_status tt_segment_anonymous(int n, tt_segment **segment);
 /* Returns the size of the whole segment, in bytes. */
 static inline size_t tt_segment_bytes(const tt_segment *s) {
@@ -57,9 +58,9 @@ static inline size_t tt_segment_bytes(const tt_segment *s) {
 }
 void tt_segment_release(tt_segment *segment); /* the last user unmaps it */
 
-/* Atomically replaces the mapping at `at` by that of the `size` bytes at `from`. With `keeps`, `from` is shared
- * memory and stays mapped there as well; without it, shared memory at `at` is replaced. Returns false if nothing has
- * changed. */
+/* Atomically replaces the mapping at `at` with the mapping of the `size` bytes at `from`. If `keeps`, `from` is
+ * shared memory and also stays mapped at its old address. Otherwise the memory at `at` must be shared. Returns false
+ * if the call has failed and nothing has changed. */
 bool tt_map_over(void *from, size_t size, void *at, bool keeps);
 
 #endif

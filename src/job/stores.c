@@ -7,8 +7,8 @@
 #include <immintrin.h>
 #endif
 
-/* RARE: trials of the slower kind take 1 % of the time if there is one trial for every RARE * (ratio of the costs)
- * pieces. FIRST, SHORTEST, LONGEST: periods, as in tt_store_rule. */
+/* RARE: if there is one trial for every RARE * (ratio of the costs) pieces, trials of the slower kind of store take
+ * 1 % of the time. FIRST, SHORTEST and LONGEST are periods as in tt_store_rule. */
 enum { RARE = 100 * TT_STORE_TRIAL, FIRST = 3, SHORTEST = 9, LONGEST = 14 };
 
 tt_store_rule tt_stores_wanted(void) {
@@ -60,7 +60,8 @@ void tt_stores_learn(tt_stores *s, const tt_spent write[TT_STORES],
 }
 
 #if defined(__x86_64__)
-/* Streams whole lines. The bytes before the first whole line and after the last one are stored as usual. */
+/* Copies whole cache lines with streaming stores. The bytes before the first whole line and after the last one are
+ * copied with ordinary stores. */
 static void stream(char *to, const char *from, size_t n) {
   const size_t head = tt_min(n, -(uintptr_t)to & 63);
   memcpy(to, from, head);

@@ -23,17 +23,17 @@
 
 typedef enum tt_store { TT_PLAIN, TT_STREAMING, TT_STORES } tt_store;
 
-/* TT_STORE_WARM: number of pieces that are not counted after a change of kind, as many as an arena has slots.
- * TT_STORE_TRIAL: number of pieces of a trial, including the uncounted ones. */
+/* TT_STORE_WARM: number of pieces that are not counted after a change of the kind of store; equal to the number of slots
+ * in an arena. TT_STORE_TRIAL: number of pieces in a trial of the other kind, including those that are not counted. */
 enum { TT_STORE_WARM = 2, TT_STORE_TRIAL = TT_STORE_WARM + 1 };
 
-/* Selects the kind of each piece: of every 1 << period pieces, TT_STORE_TRIAL are of the other kind. If period is 0,
- * all pieces are of one kind. Ranks publish their rule to their peers. */
+/* Selects plain or streaming stores for each piece. `kind` is the usual kind. In every 1 << period pieces, the first
+ * TT_STORE_TRIAL use the other kind, to measure it. Period 0 means no such trials. Ranks publish their rule to their peers. */
 typedef struct tt_store_rule {
   uint8_t kind, period;
 } tt_store_rule;
 
-/* Time and size of the pieces of one kind in one call. */
+/* Total time and size of all pieces that one call has written or read with one kind of store. */
 typedef struct tt_spent {
   uint64_t ticks, bytes;
 } tt_spent;
@@ -48,31 +48,31 @@ typedef struct tt_stores {
 
 enum { TT_STORE_SIZES = 24 };
 
-/* Returns the index of the estimates for a vector of this size. There is one for each power of two, in bytes. */
+/* Returns the index of the estimates for vectors of this size in bytes. Each power of two has separate estimates. */
 static inline int tt_store_size(size_t bytes) {
   const int k = tt_ceil_log2(bytes) - 10;
   return k < 0 ? 0 : k < TT_STORE_SIZES ? k : TT_STORE_SIZES - 1;
 }
 
-/* Returns the rule for the next vector of this size. A slot whose sum was returned is written by the rank that has
- * just read it, so the stores are plain unless TUTTI_STORES selects a kind. */
+/* Returns the rule for the next vector of this size. If sums overwrite their inputs, the rank that writes a sum has
+ * just read the input there, so its stores are plain unless TUTTI_STORES selects a kind. */
 static inline tt_store_rule tt_stores_rule(const tt_stores *s) {
   return s->returned && s->rule.period ? (tt_store_rule){TT_PLAIN, 0} : s->rule;
 }
 
-/* Returns the kind of piece k. Pieces are numbered across all calls. */
+/* Returns the kind of store for piece k. The numbers of the pieces continue from call to call. */
 static inline tt_store tt_store_kind(tt_store_rule rule, uint32_t k) {
   const bool other = rule.period && (k & ((1u << rule.period) - 1)) < TT_STORE_TRIAL;
   return (tt_store)(rule.kind ^ other);
 }
-/* Returns true if the time of piece k counts for its kind of stores. */
+/* Returns true if the time of piece k counts towards the estimate for its kind of store. */
 static inline bool tt_store_counts(tt_store_rule rule, uint32_t k) {
   const uint32_t at = k & ((1u << rule.period) - 1);
   const bool back = at >= TT_STORE_TRIAL && at < TT_STORE_TRIAL + TT_STORE_WARM;
   return !rule.period || (at >= TT_STORE_WARM && !back);
 }
 
-/* Reads the processor's counter. Returns 0 on processors without streaming stores. */
+/* Reads the tick counter of the processor. Returns 0 on processors without streaming stores. */
 static inline uint64_t tt_store_ticks(void) {
 #if defined(__x86_64__)
   return __builtin_ia32_rdtsc();
@@ -81,7 +81,7 @@ static inline uint64_t tt_store_ticks(void) {
 #endif
 }
 
-/* Adds n bytes, and the ticks since `since`. Returns the current tick count. */
+/* Adds n bytes and the ticks elapsed since `since` to *spent. Returns the current tick count. */
 static inline uint64_t tt_spend(tt_spent *spent, uint64_t since, size_t n) {
   const uint64_t now = tt_store_ticks();
   spent->ticks += now - since;
@@ -93,18 +93,19 @@ static inline void tt_spend_more(tt_spent *spent, uint64_t ticks, uint64_t bytes
   spent->bytes += bytes;
 }
 
-/* Updates the estimate with the time of one kind. Returns the new estimate, in ticks per byte. An outlier, such as a
- * piece during which the rank was preempted, changes it little. */
+/* Updates the estimate for one kind of store with a measured time, and returns the new estimate in ticks per byte.
+ * An outlier, such as a piece during which the rank was preempted, has little effect. */
 float tt_store_estimate(float *estimate, const tt_spent *spent);
-/* Initializes the estimates of n sizes as unknown, and sets their rule. */
+/* Initializes the estimates for n vector sizes as unknown, and sets their rule. */
 void tt_stores_begin(tt_stores *s, int n, tt_store_rule rule);
-/* Returns the initial rule, according to TUTTI_STORES. */
+/* Returns the rule to start with, as selected by TUTTI_STORES. */
 tt_store_rule tt_stores_wanted(void);
-/* Updates the estimates with the pieces that a call has written and read with each kind, and sets the rule for the
- * next call. */
+/* Updates the estimates with the pieces that one call has written and read with each kind of store, and sets the
+ * rule for the next call. */
 void tt_stores_learn(tt_stores *s, const tt_spent write[TT_STORES], const tt_spent read[TT_STORES]);
 
-/* Copies n bytes; the two ranges must not overlap. Streamed bytes may be published only after tt_store_fence. */
+/* Copies n bytes with one kind of store. The two ranges must not overlap. Bytes written with streaming stores may be
+ * published only after tt_store_fence. */
 void tt_store_copy(tt_store kind, void *to, const void *from, size_t n);
 static inline void tt_store_fence(tt_store kind) {
 #if defined(__x86_64__)

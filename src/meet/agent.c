@@ -30,8 +30,8 @@ static const double LATE =
 
 /* ---- joining the tree ---- */
 
-/* Fills in the card: first this host's address on its connection to the rendezvous, unless the rendezvous is on this
- * host, and then all other addresses. If TUTTI_INTERFACE is set, the agent listens only on that address. */
+/* Fills in the addresses on the card. The first one is the address that this host uses to reach the rendezvous, unless the
+ * rendezvous is on this host. If TUTTI_INTERFACE is set, it selects the only address, because the agent listens on no other. */
 static void fill_card(tt_agent_card *card, int up, int port) {
   tt_rendezvous here = {.port = port};
   struct sockaddr_storage a;
@@ -49,7 +49,7 @@ static void fill_card(tt_agent_card *card, int up, int port) {
   memcpy(card->at.host, here.host, sizeof card->at.host);
 }
 
-/* Proves knowledge of the key to a parent and sends the card. *answer: TT_STAY or TT_GO. */
+/* Proves to a parent that this agent knows the key, and sends the card. *answer: a reply with the status TT_STAY or TT_GO. */
 static tutti_status present(tt_meet_line *up, tt_agent_card *card, tt_reply *answer) {
   tutti_status status = tt_meet_prove(up, GREETING);
   if (status) return status;
@@ -71,7 +71,7 @@ static void hang_up(tt_meet_line *up) {
   up->greeted = up->gone = false;
 }
 
-/* Connects to another agent. Returns false if it cannot be reached, or does not accept this agent. */
+/* Connects to another agent. Returns false if the other agent cannot be reached, or does not accept this one. */
 static bool move_to(tt_meet_line *up, const tt_agent_place *to, tt_agent_card *card) {
   const double until = up->until, soon = tt_seconds() + NEAR;
   char why[100];
@@ -89,8 +89,8 @@ static bool move_to(tt_meet_line *up, const tt_agent_place *to, tt_agent_card *c
   return stays;
 }
 
-/* Connects to the rendezvous, which drops unauthenticated connections after some time. On a busy machine this process
- * may be too slow, so it tries again. If all attempts fail, reports the first failure. */
+/* Connects to the rendezvous. The rendezvous drops connections that do not authenticate in time, and this process may be
+ * too slow for that on a busy machine, so it tries several times. If all attempts fail, reports the first failure. */
 static tutti_status dial_root(tt_meet_line *up, const tt_rendezvous *r, tt_agent_card *card,
                               tt_reply *answer) {
   char why[400];
@@ -123,15 +123,15 @@ static tutti_status find_place(tt_meet_line *up, const tt_rendezvous *r, int por
   return tt_meet_foreign(up);
 }
 
-/* Returns the maximum number of ranks to serve. It leaves enough descriptors to the program; further ranks get
- * another agent. */
+/* Returns the maximum number of ranks that one agent serves. This leaves enough file descriptors to the program.
+ * Additional ranks get another agent. */
 static int locals_here(void) {
   struct rlimit most;
   if (getrlimit(RLIMIT_NOFILE, &most)) return FEW_LOCALS;
   return (int)tt_max(tt_min(most.rlim_cur / 4, LOCALS), 4);
 }
 
-/* Creates a service that waits for its ranks. Returns NULL if out of memory. */
+/* Creates a service that waits for the ranks of this host. Returns NULL if out of memory. */
 static tt_service *new_agent(const tt_meet_line *like, int listener) {
   tt_service *s = tt_service_new(like->key);
   if (!s) {

@@ -21,8 +21,8 @@ static tutti_status id_syntax_error(const char *text, const char *why) {
   return tt_fail(TUTTI_ERR_ARG, "'%.80s' is not the id of a rendezvous (HOST:PORT:KEY): %s", text, why);
 }
 
-/* Reads one host, without the brackets of an IPv6 address. Returns the end of the host, or NULL if it is
- * malformed. */
+/* Parses one host in the text of an id, and drops the brackets around an IPv6 address. Returns the end of the host
+ * in the text, or NULL if the host is malformed. */
 static const char *read_host(const char *at, const char *end, char *host) {
   const char *last = memchr(at, ',', (size_t)(end - at));
   if (!last) last = end;
@@ -124,8 +124,8 @@ tutti_status tt_rendezvous_name(tt_rendezvous *r) {
   return TUTTI_OK;
 }
 
-/* Opens a rendezvous. ranks: number of ranks at the start of the job if the rendezvous is to last, or 0 if it ends
- * with its first bootstrap. */
+/* Opens a rendezvous. ranks: number of ranks at the start of the job if the rendezvous outlasts the first bootstrap;
+ * 0 if it ends with the first bootstrap. */
 static tutti_status open_rendezvous(const char *function, int ranks, int joiners,
                                     tutti_id *id) {
   tutti_status status = tt_args_given(function, "id", id, NULL, NULL);

@@ -27,7 +27,7 @@ static tutti_status launcher_env_error(const char *name) {
                  value ? "=" : " is not set", value ? value : "");
 }
 
-/* Derives a key from the values of these variables by a one-way function. */
+/* Derives a key from the values of these environment variables with a one-way function. */
 static void make_key(tt_rendezvous *r, const char *const *names, int n) {
   unsigned char digest[TT_DIGEST];
   tt_sha256 s;
@@ -66,7 +66,7 @@ static tutti_status find_torch(tt_launch *l) {
 
 /* ---- Slurm ---- */
 
-/* Finds the first host of a list such as "a[01-04,7],b": "a01". Returns false if the list cannot be parsed. */
+/* Finds the first host in a host list. For example, finds "a01" in "a[01-04,7],b". Returns false if the list cannot be parsed. */
 static bool first_host(const char *list, char *host, size_t size) {
   const size_t name = strcspn(list, ",[");
   size_t digits = 0;
@@ -98,8 +98,8 @@ static const launcher launchers[] = {
     {"Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_STEP_NODELIST", find_slurm},
 };
 
-/* Launchers that tutti_comm_from_env does not support, or whose variables are incomplete: the variable that contains
- * the number of ranks, and what to do instead. NULL: use MPI. */
+/* Launchers that tutti_comm_from_env does not support, or that have not set all of their variables. `size` is the
+ * variable with the number of ranks. `instead` tells the user what to do; NULL means to use MPI. */
 static const struct {
   const char *size, *by, *instead;
 } others[] = {

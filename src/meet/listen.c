@@ -62,8 +62,8 @@ tutti_status tt_interface(struct sockaddr_storage *at, char text[TT_ADDRESS]) {
 
 /* ---- the port ---- */
 
-/* Returns a listening socket for this address; an IPv6 socket accepts IPv4 connections as well, if possible. Returns
- * -1 with errno on failure. */
+/* Returns a socket that listens on this address, or -1 with errno on failure. An IPv6 socket accepts IPv4
+ * connections as well, if possible. */
 static int bound(struct sockaddr_storage *at, int port) {
   const int off = 0, one = 1;
   const bool is_six = at->ss_family == AF_INET6;

@@ -31,9 +31,9 @@ typedef struct tt_meeting {
   bool keyed;   /* `key` is a secret shared by the job's ranks; otherwise it is not set */
   char key[TT_KEY];
   bool wide; /* build a network even for a single host: ranks on other hosts may join */
-  /* Executes a round. mine: this rank's row, of `bytes` bytes, which may differ from rank to rank. If `failed` is not
-   * TUTTI_OK, this rank cannot continue, for the reason in tutti_error(); all ranks then get this status and the
-   * reason. *all receives the rows of all ranks; the caller drops it. */
+  /* Executes a round. mine: the row of this rank, which has `bytes` bytes; rows of different ranks may differ in size. If
+   * `failed` is not TUTTI_OK, this rank cannot continue, and tutti_error() contains the reason; all ranks then get this
+   * status and the reason. *all receives the rows of all ranks. The caller frees it with tt_table_drop. */
   tutti_status (*gather)(struct tt_meeting *m, tutti_status failed, const void *mine, size_t bytes,
                          tt_table *all);
   void (*end)(struct tt_meeting *m); /* may be NULL */
@@ -51,21 +51,20 @@ typedef struct tt_rendezvous {
                          room (room.h) admits, or 0 */
 } tt_rendezvous;
 
-/* Parses an id. Returns TUTTI_ERR_ARG, with the reason, if it is malformed. */
+/* Parses an id. If it is malformed, returns TUTTI_ERR_ARG, with the reason in tutti_error. */
 tutti_status tt_rendezvous_read(const char *text, tt_rendezvous *r);
-/* Starts a rendezvous: a thread that serves it until all ranks have connected, or until the process ends. If r->port
- * is 0, any free port is used and stored there. A key and hosts that *r has already are kept. If `lasting`, the ranks
- * may bootstrap again once all have connected and left. The caller detaches *thread or passes it to
- * tt_rendezvous_end. */
+/* Starts a thread that serves a rendezvous until all ranks have connected, or until the process ends. If r->port is 0, the system
+ * chooses a port, which is stored there. If *r already has a key and hosts, they are kept. If `lasting`, the ranks may bootstrap
+ * again once all of them have connected and left. The caller detaches *thread or passes it to tt_rendezvous_end. */
 tutti_status tt_rendezvous_serve(tt_rendezvous *r, bool lasting, pthread_t *thread);
-/* Returns once all peers have been notified of the failure, or after 5 s. */
+/* Waits until all peers have been notified of the failure, but at most 5 s. */
 void tt_rendezvous_end(pthread_t thread);
-/* Sets the key to these bits, in hexadecimal digits. */
+/* Sets the key of a rendezvous to these bits, written as hexadecimal digits. */
 void tt_rendezvous_key(tt_rendezvous *r, const unsigned char bits[TT_KEY / 2]);
 void tt_rendezvous_write(const tt_rendezvous *r, tutti_id *id);
 
-/* These create bootstraps, which `end` frees. host: ranks with the same number, in one network namespace of one host,
- * share an agent. The connection is made in the first round. */
+/* These functions create bootstraps. The caller frees them by calling `end`. host: ranks that pass the same number,
+ * and share a network namespace of one host, share an agent. The first round opens the connection. */
 tutti_status tt_meet_visit(const tt_rendezvous *r, uint64_t host, int rank, int ranks, double limit,
                            tt_meeting *m);
 tutti_status tt_meet_store(const tutti_store *store, int rank, int ranks, double limit,
@@ -74,7 +73,7 @@ tutti_status tt_meet_store(const tutti_store *store, int rank, int ranks, double
 tutti_status tt_meet_gather(tutti_gather_fn *gather, void *ctx, int rank, int ranks,
                             tutti_status fails, const char *why, tt_meeting *m);
 
-/* The environment set by a launcher other than tutti run. */
+/* The data about a job from the environment variables of its launcher. */
 typedef struct tt_launch {
   const char *by; /* "torchrun", etc.; NULL: no launcher */
   int rank, ranks;
@@ -82,8 +81,8 @@ typedef struct tt_launch {
   tt_rendezvous at;
 } tt_launch;
 tutti_status tt_launch_find(tt_launch *l);
-/* Returns TUTTI_ERR_SYSTEM if a launcher's variables indicate that there are other ranks. They cannot be reached, so
- * a communicator of one rank would compute wrong results. */
+/* Returns TUTTI_ERR_SYSTEM if the variables of a launcher indicate that the job has more than one rank. The other
+ * ranks cannot be reached, so a communicator of one rank would compute wrong results. */
 tutti_status tt_launch_alone(void);
 
 #endif

@@ -38,7 +38,7 @@ void tt_entry_first_byte(tt_service *s, tt_meet_peer *g) {
       g, "this rendezvous does not speak TLS"); /* the agent's TLS sees an invalid record */
 }
 
-/* Refuses an agent that did not use TLS, although it must. */
+/* Refuses an agent that has connected without TLS although TLS is required. */
 static void refuse_plain(tt_service *s, tt_meet_peer *g) {
   s->other_tls =
       "; a process came without TLS: TUTTI_TLS and TUTTI_INSECURE have to be the same on all ranks";
@@ -59,7 +59,7 @@ static bool init_from_first_hello(tt_service *s, const tt_hello *h) {
   return true;
 }
 
-/* Finds another member from this host with the same rank. Returns NULL if not found. */
+/* Finds another member that runs on this host and claims the same rank. Returns NULL if not found. */
 static const tt_meet_peer *local_rank(const tt_service *s, const tt_meet_peer *g) {
   for (int i = 0; i < s->npeers; i++) {
     const tt_meet_peer *x = &s->peers[i];
@@ -106,7 +106,7 @@ void tt_entry_join(tt_service *s, tt_meet_peer *g) {
     become_member(s, g);
 }
 
-/* Sends immediately. This cannot block, because at most a challenge has been sent before. */
+/* Sends data immediately. This cannot block, because at most a challenge has been sent on the connection before. */
 static bool send_now(tt_meet_peer *g, const void *bytes, size_t n) {
   return tt_secure_send(g->secure, g->fd, bytes, n) == (ssize_t)n;
 }
@@ -144,7 +144,7 @@ void tt_entry_hello(tt_service *s, tt_meet_peer *g) {
     challenge(s, g);
 }
 
-/* Called for a rank of another version that knows the key: notifies all ranks. */
+/* Notifies all ranks that a rank with the right key uses another version of the protocol. */
 static void tell_of_version(tt_service *s, tt_meet_peer *g) {
   const tt_hello *h = &g->hello;
   if (!s->ranks) init_from_first_hello(s, h);

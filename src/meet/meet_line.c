@@ -63,7 +63,7 @@ bool tt_meet_ready(int fd, short events, double until, tt_long_wait *wait) {
   }
 }
 
-/* Connects to one address. Returns -1 with errno on failure. */
+/* Connects to a single address. Returns -1 with errno on failure. */
 static int try_address(const struct addrinfo *a, double until) {
   const int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), one = 1;
   if (fd < 0) return -1;
@@ -86,7 +86,7 @@ static int try_address(const struct addrinfo *a, double until) {
   return -1;
 }
 
-/* Connects to a link-local address without a zone: tries each link of this host in turn. */
+/* Connects to a link-local address that has no zone, by trying one link of this host after the other. */
 static int try_links(const struct addrinfo *a, unsigned *link, double until) {
   struct sockaddr_in6 *six = (struct sockaddr_in6 *)(void *)a->ai_addr;
   unsigned links[TT_LINKS];
@@ -108,8 +108,7 @@ static bool lacks_link(const struct addrinfo *a) {
   return a->ai_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr) && !six->sin6_scope_id;
 }
 
-/* Looks up the addresses of a host. If its name has a zone that does not exist on this host, looks it up without the
- * zone. */
+/* Looks up the addresses of a host. If the host's name contains a zone that does not exist on this host, ignores the zone. */
 static int addresses_of(const char *host, int port, struct addrinfo **all) {
   const struct addrinfo hint = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
   char number[12], bare[NI_MAXHOST];
@@ -231,8 +230,8 @@ static tutti_status receive(tt_meet_line *l, void *bytes, size_t n, double until
   return TUTTI_OK;
 }
 
-/* All waiting for other ranks happens here, because their data arrives in the reply of this rank's agent, or of the
- * rendezvous. */
+/* A rank waits for other ranks only in this function, because their data arrives in a reply from the agent of this
+ * rank or from the rendezvous. */
 tutti_status tt_meet_recv(tt_meet_line *l, void *bytes, size_t n, double until) {
   tt_long_wait wait = tt_long_wait_begin(WHO);
   const tutti_status status = receive(l, bytes, n, until, &wait);
@@ -279,7 +278,7 @@ tutti_status tt_meet_sentence(tt_meet_line *l, const tt_reply *reply, double unt
   return tt_fail((tutti_status)reply->status, "%s", text);
 }
 
-/* Reads the magic, or a reply with the reason for a refusal. */
+/* Reads either the magic number or a reply with the reason for a refusal. */
 static tutti_status read_magic(tt_meet_line *l, double until) {
   tt_reply reply;
   const tutti_status status = tt_meet_recv(l, &reply, sizeof reply, until);
@@ -287,7 +286,7 @@ static tutti_status read_magic(tt_meet_line *l, double until) {
   return tt_meet_sentence(l, &reply, until);
 }
 
-/* Between hosts, all data after this is sent through TLS. */
+/* Starts TLS, if the connection is between hosts. All later data is then sent through TLS. */
 static tutti_status begin_tls(tt_meet_line *l, double until) {
   const tt_tls *tls;
   unsigned char secret[TT_TLS_SECRET];

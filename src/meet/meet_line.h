@@ -64,7 +64,7 @@ typedef struct tt_refusal { /* payload of TT_CANNOT */
   char text[400];
 } tt_refusal;
 
-/* The status of a reply: a negative error status, followed by its text, or one of these. */
+/* The status of a reply is either a negative error status, followed by the text of the error, or one of these values. */
 enum { TT_TABLE = 0, TT_STAY = 1, TT_GO = 2 };
 typedef struct tt_reply { /* header of a reply, before the table, the text or a tt_agent_place */
   int32_t status;
@@ -72,10 +72,9 @@ typedef struct tt_reply { /* header of a reply, before the table, the text or a 
 } tt_reply;
 _Static_assert(sizeof(tt_reply) == sizeof TT_MEET_MAGIC, "a caller reads either");
 
-/* Draws a nonce. Returns TUTTI_ERR_SYSTEM if no random numbers are available (id.c). */
+/* Sets a nonce to random bits. Returns TUTTI_ERR_SYSTEM if no random numbers are available (id.c). */
 tutti_status tt_nonce(unsigned char nonce[TT_DIGEST]);
-/* Computes the proof for this hello and nonce, which only a side that knows the key can do. Between a rank and its
- * agent, the nonce is all zeros. */
+/* Computes the proof that this side knows the key, for a hello and a nonce. A rank and its agent use a nonce of zeros. */
 typedef enum tt_side_of { TT_RENDEZVOUS, TT_VISITOR } tt_side_of;
 void tt_prove_key(tt_side_of side, const char key[TT_KEY], const tt_hello *hello,
                   const unsigned char nonce[TT_DIGEST], unsigned char proof[TT_DIGEST]);
@@ -96,63 +95,64 @@ typedef struct tt_meet_line {
   int agent;                /* pid of this host's agent if that is the other end, or 0 */
 } tt_meet_line;
 
-/* Opens a nonblocking TCP connection to one of the host's addresses. Returns -1 on failure, and writes the reason to
- * `why`. *link: which of this host's links to try first for a link-local address (reach.h), 0 for any; set to the
- * link of the connection. until: on the clock of tt_seconds. */
+/* Opens a nonblocking TCP connection to one of the host's addresses. On failure returns -1, and writes the reason to
+ * `why`. *link: for a link-local address (reach.h), the link of this host to try first, or 0 for any; set to the
+ * link that the connection uses. until: time limit on the clock of tt_seconds. */
 int tt_meet_connect(const char *host, int port, unsigned *link, double until, char *why,
                     size_t size);
-/* Waits until the descriptor is ready. Returns false with errno ETIMEDOUT if it was not ready in time, or ECANCELED
- * if the caller was interrupted. If `wait` is not NULL, warns about long waits. */
+/* Waits until the descriptor is ready. Returns false with errno ETIMEDOUT after the time limit, or ECANCELED if the
+ * caller was interrupted. Warns about a long wait if `wait` is not NULL. */
 bool tt_meet_ready(int fd, short events, double until, tt_long_wait *wait);
-/* Connects to a rendezvous. It may not be open yet, so this retries until l->until. */
+/* Connects to a rendezvous. Tries again until l->until, because the rendezvous may not be open yet. */
 tutti_status tt_meet_dial(tt_meet_line *l, const tt_rendezvous *r);
-/* Both sides prove that they know the key, the other side first. patience: time limit in seconds. */
+/* Makes both sides prove that they know the key. The other side proves it first. patience: time limit in seconds. */
 tutti_status tt_meet_prove(tt_meet_line *l, double patience);
-/* Returns the state of a rank that has not connected yet and gives up after `limit` seconds. ranks: 0 for a
- * connection to the waiting room. */
+/* Initializes the calling end of a connection, without connecting it. limit: time in seconds after which the rank
+ * gives up. ranks: 0 for a connection to the waiting room. */
 tt_meet_line tt_meet_line_new(const tt_rendezvous *r, int rank, int ranks, double limit);
-/* Sends a frame whose payload is both parts. If it cannot be sent, the next reply contains the reason. Returns
- * TUTTI_ERR_MEMORY if out of memory. */
+/* Sends one frame, whose payload is the `n` bytes at `head` and the `more` bytes at `bytes`. If sending fails, the
+ * next reply contains the reason. Returns TUTTI_ERR_MEMORY if out of memory. */
 tutti_status tt_meet_send_frame(tt_meet_line *l, int kind, const void *head, size_t n,
                                 const void *bytes, size_t more);
-/* Returns false on failure; the other end may have sent the reason. */
+/* Sends n bytes. Returns false on failure. The other end may then have sent the reason. */
 bool tt_meet_send(tt_meet_line *l, const void *bytes, size_t n);
-/* Receives n bytes. until: on the clock of tt_seconds. */
+/* Receives n bytes. until: time limit on the clock of tt_seconds. */
 tutti_status tt_meet_recv(tt_meet_line *l, void *bytes, size_t n, double until);
-/* Receives the text of a reply with an error status. Sets and returns that error. */
+/* Receives the text of a reply that has an error status. Sets the error from the status and the text, and returns the status. */
 tutti_status tt_meet_sentence(tt_meet_line *l, const tt_reply *reply, double until);
-/* Whether the other end of a connection is trusted if the key proves nothing: it must be a process of the same user on the
- * same host, unless TUTTI_INSECURE=1 allows others. TT_NOT_KNOWN: its listener has not accepted the connection yet (trust.c). */
+/* Tells whether the other end of a connection can be trusted if the key is not secret. It must then be a process of
+ * the same user on the same host, unless TUTTI_INSECURE=1 allows others. TT_NOT_KNOWN: the other end has not
+ * accepted the connection yet (trust.c). */
 typedef enum tt_trust { TT_UNTRUSTED, TT_NOT_KNOWN, TT_TRUSTED } tt_trust;
 tt_trust tt_trust_of(int fd);
 bool tt_trusts(int fd); /* returns true if tt_trust_of is TT_TRUSTED */
-/* Does the same for this user, with tables of connections in the format of /proc/net/tcp and /proc/net/tcp6. */
+/* Computes tt_trust_of for the given user, and for tables of connections in the format of /proc/net/tcp and /proc/net/tcp6. */
 tt_trust tt_trust_by(int fd, const char *tcp, const char *tcp6, long user);
-/* Returns true if this connection does not leave the host (trust.c). */
+/* Returns true if both ends of this connection are on this host (trust.c). */
 bool tt_is_here(int fd);
-/* Warns once if the text of this key is so short or simple that anyone who has captured a handshake can guess it. */
+/* Warns once if the text of a key is so short or simple that someone who has captured a handshake can guess it. */
 void tt_key_look(const char *name, const char *text);
-/* Sets the error for a wrong proof from the other end, and returns it. */
+/* Sets an error that says that the other end has sent a wrong proof, and returns its status. */
 tutti_status tt_meet_unknowing(const tt_meet_line *l);
-/* Sets the error for data that does not belong to this protocol, and returns it. */
+/* Sets an error that says that the other end does not speak this protocol, and returns its status. */
 tutti_status tt_meet_foreign(const tt_meet_line *l);
 
 /* ---- agents (agent.c) ---- */
 
-/* State shared by the thread of an agent and its rank; the last user frees it. */
+/* The state shared by an agent's thread and the rank in the same process. The last of them to finish frees it. */
 typedef struct tt_agent {
   pthread_t thread;
   atomic_int users;
   atomic_bool busy; /* replies are still being sent, so the process must not end */
 } tt_agent;
 
-/* Makes this process the agent of its host's ranks: connects it to a parent in the tree below the rendezvous, and
- * starts a thread that serves the ranks. Other ranks connect to `listener` (-1: no other ranks), and this rank uses
- * the connection `first`; the agent takes over both. like: this rank's line, without a descriptor. */
+/* Makes this process the agent for the ranks of its host. Connects the agent to a parent in the tree below the
+ * rendezvous, and starts a thread that serves the ranks. Other ranks connect to `listener` (-1: no other ranks), and
+ * this rank uses the connection `first`. Takes over both. like: the line of this rank, without a descriptor. */
 tutti_status tt_agent_start(const tt_rendezvous *r, const tt_meet_line *like, int listener,
                             int first, tt_agent **agent);
-/* Called when the rank has left the bootstrap. If `failed`, waits until all others that the agent serves have been
- * notified; otherwise until their last tables have been sent. Waits at most 5 s. */
+/* Called when the rank has left the bootstrap. Waits until the agent has sent the last tables to the ranks that it
+ * serves, or, if `failed`, until the agent has notified these ranks of the failure. Waits at most 5 s. */
 void tt_agent_leave(tt_agent *agent, bool failed);
 void tt_agent_drop(tt_agent *agent); /* removes a user */
 

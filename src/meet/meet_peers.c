@@ -37,7 +37,7 @@ static tt_meet_peer *free_peer(tt_service *s) {
   return &more[before];
 }
 
-/* Finds the oldest unauthenticated connection. *n: the number of such connections. */
+/* Finds the oldest connection that is not authenticated. *n: the number of such connections. */
 static tt_meet_peer *oldest_stranger(const tt_service *s, int *n) {
   tt_meet_peer *oldest = NULL;
   *n = 0;
@@ -166,7 +166,8 @@ static ssize_t send_far(tt_meet_peer *g) {
                         (heads ? sizeof g->head : g->to_send) - at);
 }
 
-/* Sends to a rank of this host. A local socket that has not carried any data accepts the whole proof. */
+/* Sends data to a rank of this host. If the data starts with the proof, the whole proof is sent, because the
+ * socket's buffer is still empty. */
 static ssize_t send_near(tt_meet_peer *g, const char key[TT_KEY]) {
   const bool heads = g->sent < sizeof g->head;
   const size_t at = heads ? g->sent : g->sent - sizeof g->head;
@@ -216,7 +217,7 @@ void tt_meet_peer_write(tt_service *s, tt_meet_peer *g) {
 
 /* ---- the tree ---- */
 
-/* An agent has sent its card: keep it here, or assign it to another agent. */
+/* Handles the card of an agent. The agent either stays here or is sent to another agent. */
 static void place_agent(tt_service *s, tt_meet_peer *g, const tt_agent_card *card) {
   /* rank 0's process may be the one that runs this service, so no agent is assigned to it */
   const bool leaf = card->direct || g->hello.rank == 0;
@@ -284,15 +285,15 @@ static void said(tt_service *s, tt_meet_peer *g) {
     take_frame(s, g);
 }
 
-/* Discards the input of a peer that is to leave, because closing a connection with unread input could discard the
- * reply. The others do not wait for anything that this peer still sends. */
+/* Reads and discards the input of a peer that is about to be disconnected. If the connection were closed with unread
+ * input, the system could discard the reply. The service itself no longer needs any input from this peer. */
 static void hear_out(tt_service *s, tt_meet_peer *g) {
   char words[4096];
   const ssize_t n = read(g->fd, words, sizeof words);
   if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) tt_meet_peer_close(s, g);
 }
 
-/* Called when data from this peer was changed in transit. */
+/* Disconnects a peer. Called when data from this peer was changed in transit. */
 static void cut_off(tt_service *s, tt_meet_peer *g) {
   if (g->state == TT_PARENT) {
     tt_agent_lost(s, true);
@@ -306,8 +307,8 @@ static void cut_off(tt_service *s, tt_meet_peer *g) {
   left(s, g);
 }
 
-/* Provides memory for the next bytes. A header may announce a large size, so the memory grows with the bytes that
- * have been received. */
+/* Allocates memory for the next bytes. The memory grows with the number of bytes received, because a header may
+ * announce a much larger size than the peer ever sends. */
 static bool make_room(tt_meet_peer *g) {
   if (g->have < g->room) return true;
   const size_t room = tt_min(g->want, 2 * g->have + STEP);

@@ -105,7 +105,7 @@ void tt_rounds_clear(tt_service *s) {
 
 /* ---- rows ---- */
 
-/* Returns the number of rows in these bytes, or 0 if they are malformed. */
+/* Returns the number of rows in these bytes, or 0 if the bytes are malformed. */
 static int count_rows(const tt_service *s, const char *bytes, size_t n) {
   int rows = 0;
   for (size_t at = 0; at < n; rows++) {
@@ -121,7 +121,7 @@ static int count_rows(const tt_service *s, const char *bytes, size_t n) {
   return rows;
 }
 
-/* The rendezvous keeps the frame, and records the rows in it. */
+/* Called in the rendezvous. Keeps the frame of a peer, and records the rows that it contains. */
 static void keep_rows(tt_service *s, char *frame, size_t n) {
   char **frames = realloc(s->frames, (size_t)(s->nframes + 1) * sizeof *frames);
   if (!frames) {

@@ -14,10 +14,10 @@
 
 enum { TT_FANOUT = 7 /* maximum number of agents below the rendezvous or below an agent */ };
 
-/* Sets the hosts and the key of a rendezvous, unless it has them already (id.c). */
+/* Sets the hosts and the key of a rendezvous, unless the caller has already set them (id.c). */
 tutti_status tt_rendezvous_name(tt_rendezvous *r);
-/* Adds the addresses of this host that other hosts may be able to reach, or the one that TUTTI_INTERFACE selects.
- * Adds a loopback address if there are no others (id.c). */
+/* Adds the addresses at which other hosts may be able to reach this host, or only the address that TUTTI_INTERFACE
+ * selects. Adds a loopback address if this host has no others (id.c). */
 void tt_addresses_here(tt_rendezvous *r);
 
 typedef enum tt_peer_state {
@@ -38,11 +38,12 @@ typedef struct tt_meet_peer { /* a connection; fd < 0: unused */
   bool talks;   /* it has output, of which `sent` bytes have been sent */
   double since; /* time of the connection, in seconds */
   bool knows;   /* it has proven that it knows the key */
-  /* Its input: a hello, a proof or frames; for a parent, replies. room: size of the memory at `in`, which grows with
-   * the input. */
+  /* The input from this peer: a hello, a proof or frames, or replies if the peer is the parent. room: size of the
+   * memory at `in`, which grows with the input. */
   char *in;
   size_t have, want, room;
-  /* Its output: the header, and `to_send` bytes after it. own: the output, if the peer owns that memory. */
+  /* The output to this peer: the header, followed by `to_send` bytes. own: the memory of the output if it belongs to
+   * this peer. */
   tt_reply head;
   const char *out;
   char *own;
@@ -81,7 +82,7 @@ typedef struct tt_service {
   double failed;   /* time of the failure, in seconds; late peers then get the reason. 0: they do
                       not get it */
 
-  /* Only in the rendezvous: the rows of this round, by rank, inside the frames that contained them. */
+  /* Used only in the rendezvous: the rows of this round by rank. They point into the frames that the rendezvous has received. */
   const tt_row **row;
   char **frames;
   int nframes, agents;    /* agents: number of entries in `places` */
@@ -89,7 +90,7 @@ typedef struct tt_service {
 
   tt_room *room;  /* of a lasting rendezvous, or NULL */
   tt_agent *self; /* state shared with the rank of this agent */
-  /* Only in an agent: the connection to its parent, and the rows to be sent there, which `batch` collects. */
+  /* Used only in an agent: the connection to its parent, and the rows that `batch` collects to be sent to the parent. */
   tt_meet_peer parent; /* fd -1: none, as in the rendezvous */
   char *batch;
   size_t batched;
@@ -102,38 +103,38 @@ typedef struct tt_service {
 
 /* ---- the service (rendezvous.c) ---- */
 
-/* Handles pending events once. If `waits`, first waits for events or for the next time limit. Returns false when the
- * bootstrap has ended. */
+/* Handles pending events once. If `waits`, first waits for an event or for the next time limit. Returns false when
+ * the bootstrap has ended. */
 bool tt_service_turn(tt_service *s, bool waits);
-/* Serves until the bootstrap has ended, and then frees the service. To be run by a thread. */
+/* Serves peers until the bootstrap has ended, and then frees the service. Runs in a separate thread. */
 void *tt_service_run(void *service);
 tt_service *tt_service_new(const char key[TT_KEY]); /* returns NULL if out of memory */
 void tt_service_free(tt_service *s);
-/* Starts the thread that serves; it blocks all signals. */
+/* Starts the thread that runs the service. The thread blocks all signals. */
 tutti_status tt_service_thread(tt_service *s, pthread_t *thread);
 
 /* ---- peers (meet_peers.c) ---- */
 
-/* Accepts a connection. Returns false if no connection is waiting, or if the process has no free descriptors. */
+/* Accepts a connection. Returns false if no connection is waiting, or if the process has no free file descriptors. */
 bool tt_meet_peer_welcome(tt_service *s, bool local);
-/* Adds a peer, which takes over the connection. If out of memory, closes the connection and returns false. */
+/* Adds a peer for this connection, and takes over the connection. If out of memory, closes the connection and returns false. */
 bool tt_meet_peer_add(tt_service *s, int fd, bool local);
-/* Returns true if another unauthenticated connection can be accepted now. */
+/* Returns true if one more unauthenticated connection can be accepted now. */
 bool tt_meet_has_room(const tt_service *s);
-/* Reads the input that has arrived. hung_up: the other end has closed the connection. */
+/* Reads the input that has arrived from a peer. hung_up: the other end has closed the connection. */
 void tt_meet_peer_read(tt_service *s, tt_meet_peer *g, bool hung_up);
 void tt_meet_peer_write(tt_service *s, tt_meet_peer *g);
 void tt_meet_peer_close(tt_service *s, tt_meet_peer *g);
 /* Queues the table. */
 void tt_meet_peer_serve(tt_meet_peer *g, const tt_table *table);
-/* Queues a reply with these bytes, which are copied. */
+/* Queues a reply with these bytes. The bytes are copied. */
 void tt_meet_peer_say(tt_meet_peer *g, int status, const void *bytes, size_t n);
-/* Queues the last reply: the reason why the bootstrap has failed, or why the peer is refused. */
+/* Queues the last reply to a peer: the reason why the bootstrap has failed, or why the peer is refused. */
 void tt_meet_peer_part(tt_meet_peer *g, const tt_refusal *why);
 /* Queues a refusal for this peer alone. */
 void tt_meet_peer_refuse(tt_meet_peer *g, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* Ends this bootstrap, and starts the next one with the peers that are waiting for it. */
+/* Ends this bootstrap, and starts the next one with the peers that have been waiting for it. */
 void tt_service_renew(tt_service *s);
 static inline bool tt_is_member(const tt_meet_peer *g) {
   return g->fd >= 0 && g->state == TT_MEMBER && (g->local || g->placed);
@@ -141,59 +142,59 @@ static inline bool tt_is_member(const tt_meet_peer *g) {
 
 /* ---- becoming a member (meet_entry.c) ---- */
 
-/* Peeks at the first byte of an agent, which shows whether it uses TLS. */
+/* Peeks at the first byte that an agent has sent, to find out whether the agent uses TLS. */
 void tt_entry_first_byte(tt_service *s, tt_meet_peer *g);
-/* Handle a complete hello in g->in, and a complete proof. */
+/* tt_entry_hello handles a complete hello in g->in, and tt_entry_proof handles a complete proof. */
 void tt_entry_hello(tt_service *s, tt_meet_peer *g);
 void tt_entry_proof(tt_service *s, tt_meet_peer *g, const unsigned char proof[TT_DIGEST]);
-/* Adds the peer to the bootstrap, or queues the reason why the bootstrap has failed or continues without the peer. */
+/* Adds the peer to the bootstrap. If that is not possible, queues the reason: the bootstrap has failed, or it has
+ * started without this peer. */
 void tt_entry_join(tt_service *s, tt_meet_peer *g);
 
 /* ---- rounds (meet_rounds.c) ---- */
 
-/* The bootstrap fails. The rendezvous, or an agent that has lost its parent, notifies all peers. Other agents notify
- * their parent, and then notify their peers when the parent replies. */
+/* Makes the bootstrap fail. The rendezvous and any agent that has lost its parent notify all of their peers. Any
+ * other agent notifies its parent, and notifies its peers when the parent replies. */
 void tt_service_fail(tt_service *s, tutti_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Ends the bootstrap with this failure, and notifies all peers. */
+/* Ends the bootstrap with a failure, and notifies all peers of the reason. */
 void tt_service_end(tt_service *s, const tt_refusal *why);
-/* Called when a member's frame is complete. Takes over the memory at `bytes`. */
+/* Called when a complete frame from a member has arrived. Takes over the memory at `bytes`. */
 void tt_rounds_frame(tt_service *s, const tt_meet_frame *head, char *bytes);
-/* Called when a member has left. unfinished: in the middle of a frame. */
+/* Called when a member has disconnected. unfinished: the member has sent only a part of a frame. */
 void tt_rounds_left(tt_service *s, const tt_hello *hello, bool unfinished);
-/* Called when the table of this round is complete: sends it to all members. Takes over the table. */
+/* Called when the table of this round is complete. Sends the table to all members. Takes over the table. */
 void tt_rounds_answer(tt_service *s, tt_table *table);
-/* Frees everything that the bootstrap has collected. */
+/* Frees all data that the bootstrap has collected. */
 void tt_rounds_clear(tt_service *s);
 
 /* ---- the waiting room (room.c) ---- */
 
-/* Creates the waiting room of a rendezvous, for a job of `ranks` ranks and up to `joiners` joiners. Returns
+/* Creates the waiting room of a rendezvous. The job has `ranks` ranks and admits up to `joiners` joiners. Returns
  * TUTTI_ERR_ARG or TUTTI_ERR_MEMORY on failure. */
 tutti_status tt_room_new(tt_service *s, int ranks, int joiners);
 void tt_room_free(tt_service *s);
-/* A peer that knows the key but is not a rank becomes a guest, or gets the error that the service has no waiting
- * room. */
+/* Makes a guest of a peer that knows the key but is not a rank. Sends it an error if the service has no waiting room. */
 void tt_room_enter(tt_service *s, tt_meet_peer *g);
-/* Called when a guest has sent the bytes that were expected. */
+/* Called when a guest has sent all bytes that were expected from it. */
 void tt_room_said(tt_service *s, tt_meet_peer *g);
-/* Called when a connection is closed; does nothing if it did not belong to a guest. */
+/* Called when a connection is closed. Does nothing if the connection did not belong to a guest. */
 void tt_room_left(tt_service *s, tt_meet_peer *g);
 /* Replies to the guests whose state has changed. */
 void tt_room_look(tt_service *s);
-/* Returns the milliseconds until the next poll, or -1 to wait for the next event. */
+/* Returns the time until the waiting room must be polled again, in milliseconds, or -1 if it only waits for events. */
 int tt_room_due(const tt_service *s);
 
 /* ---- an agent's parent (agent.c) ---- */
 
-/* Sends the batch when it is due: in the first round after a short delay, in later rounds when all rows have
- * arrived. */
+/* Sends the batch to the parent when it is due. In the first round this is after a short delay, and in later rounds
+ * when all rows have arrived. */
 void tt_agent_flush(tt_service *s);
-/* Called when the bytes expected from the parent have arrived, or when the connection to the parent is lost. changed:
- * because data was tampered with. */
+/* tt_agent_heard is called when the bytes expected from the parent have arrived, and tt_agent_lost when the
+ * connection to the parent is lost. changed: the reason is that data from the parent was changed in transit. */
 void tt_agent_heard(tt_service *s);
 void tt_agent_lost(tt_service *s, bool changed);
-/* Returns the milliseconds until a batch is due, or -1 if no batch is due. */
+/* Returns the time until the batch is due, in milliseconds, or -1 if no time is set for it. */
 int tt_agent_due(const tt_service *s);
 
 #endif

@@ -91,7 +91,7 @@ bool tt_reach_named(const struct ifaddrs *a, const char *name) {
          !memcmp(&wanted, &((const v6 *)(const void *)a->ifa_addr)->sin6_addr, sizeof wanted);
 }
 
-/* Returns the link of this address if other hosts may be reached over it, or 0. */
+/* Returns the link that this address belongs to, or 0 if other hosts cannot be reached over the link. */
 static unsigned usable_link(const struct ifaddrs *a) {
   const char *only = tt_env("TUTTI_INTERFACE");
   const tt_reach_kind reach = tt_reach_of(a);

@@ -11,13 +11,15 @@
 
 enum { TT_LINKS = 8 };
 
-/* Converts the address to IPv6. Returns false for other address families. */
+/* Converts an address to IPv6. Returns false for address families other than IPv4 and IPv6. */
 bool tt_as_six(const struct sockaddr *a, struct in6_addr *to);
-/* Converts an address to one for connecting or binding. IPv4 addresses become IPv4 sockets, because a system may lack
- * IPv6. link: the zone of a link-local address, otherwise 0. port: in network byte order. */
+/* Converts an address to a form that can be passed to connect or bind. An IPv4 address is converted back to an IPv4
+ * socket address, because the system may lack IPv6. link: the zone of a link-local address, or 0 for other
+ * addresses. port: in network byte order. */
 socklen_t tt_as_socket(const struct in6_addr *a, unsigned link, in_port_t port,
                        struct sockaddr_storage *to);
-/* Returns how many of its 128 bits an address shares with all others of its network. If mask is NULL, returns 128. */
+/* Returns the number of leading bits, out of 128, that an address shares with all other addresses of its network.
+ * Returns 128 if `mask` is NULL. */
 int tt_network_bits(const struct sockaddr *mask);
 bool tt_in_one_network(const struct in6_addr *a, const struct in6_addr *b, int bits);
 
@@ -31,19 +33,18 @@ typedef enum tt_reach_kind {
   TT_REACH_NONE /* another family, or the device is down */
 } tt_reach_kind;
 tt_reach_kind tt_reach_of(const struct ifaddrs *a);
-/* Returns the zone of a link-local address, which is the system's number of this host's link; 0 for all other
- * addresses. */
+/* Returns the zone of a link-local address, which is the number of a link of this host. Returns 0 for all other addresses. */
 unsigned tt_link_of(const struct sockaddr *at);
-/* Returns true if `a` belongs to the device "eth1", or has the address "10.0.0.3", "fe80::1" or "fe80::1%eth1". */
+/* Returns true if the address `a` matches the text. The text is the name of a device that has the address, such as
+ * "eth1", or an address such as "10.0.0.3", "fe80::1" or "fe80::1%eth1". */
 bool tt_reach_named(const struct ifaddrs *a, const char *name);
-/* Lists the links of this host on which to try a link-local address of another host, in this order: only that of
- * TUTTI_INTERFACE, or all. Returns their number. first: the link to try first; 0: none. */
+/* Lists the links of this host on which to try a link-local address of another host, and returns their number. If
+ * TUTTI_INTERFACE is set, this is only its link. first: the link to put first in the list, or 0 for none. */
 int tt_reach_links(unsigned first, unsigned link[TT_LINKS]);
-/* Removes the zones from a list of addresses, "[fe80::1%eth1]:4747,...", because they have no meaning on other
- * hosts. */
+/* Removes the zones from a list of addresses such as "[fe80::1%eth1]:4747,...". A zone has no meaning on other hosts. */
 void tt_reach_strip(char *addresses);
-/* Turns on TCP keepalive: the kernel probes an idle connection, and closes it after `silence` seconds without an
- * answer from the other host. */
+/* Turns on TCP keepalive. The kernel then probes an idle connection, and closes it if the other host has not
+ * answered for `silence` seconds. */
 void tt_reach_probe(int fd, int silence);
 
 #endif

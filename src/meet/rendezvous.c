@@ -27,7 +27,7 @@ static const double STRANGER = 5, FAREWELL = 5; /* in seconds */
 
 /* ---- timeouts ---- */
 
-/* Writes "ranks 3, 5 of 8". Returns the number of ranks that have arrived. */
+/* Writes which ranks are missing, such as "ranks 3, 5 of 8". Returns the number of ranks that have arrived. */
 static int list_missing(const tt_service *s, char *words, size_t size) {
   char who[200] = "";
   size_t n = 0;
@@ -42,7 +42,7 @@ static int list_missing(const tt_service *s, char *words, size_t size) {
   return s->ranks - missing;
 }
 
-/* Handles missing ranks: warns after 10 s, and ends the bootstrap at the time limit. */
+/* Warns about missing ranks after 10 s, and ends the bootstrap at the time limit. */
 static void look_for_missing(tt_service *s, double now) {
   char words[260];
   const bool late = now - s->wait.since > s->limit;
@@ -82,7 +82,7 @@ static bool goes_on(const tt_service *s) {
   return s->round == 0 && s->rows < s->ranks; /* missing ranks must also get the reason */
 }
 
-/* True if this peer's connection has buffered data, which poll does not report. */
+/* Returns true if data from this peer is already buffered, because poll does not report buffered data. */
 static bool has_bytes(const tt_meet_peer *g) {
   return g->fd >= 0 && g->have < g->want && tt_secure_waiting(g->secure);
 }
@@ -92,7 +92,7 @@ static short events_of(const tt_meet_peer *g) {
   return (short)((reads ? POLLIN : POLLRDHUP) | (g->talks ? POLLOUT : 0));
 }
 
-/* Handles events once. If `waits`, first waits for an event or until a time limit may have passed. */
+/* Handles pending events once. If `waits`, first waits for an event, or until a time limit may have passed. */
 static void wait_for_words(tt_service *s, bool waits) {
   struct pollfd *fds = calloc((size_t)s->npeers + 3, sizeof *fds);
   if (!fds) {

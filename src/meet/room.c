@@ -64,8 +64,7 @@ static int joiners_there(const tt_service *s, uint32_t version) {
   return n;
 }
 
-/* Returns the number of joiners that are waiting, that were started but have not arrived, or that may still be
- * started. */
+/* Returns the number of joiners that are waiting, that were started but have not arrived yet, or that may still be started. */
 static int joiners_possible(const tt_service *s, uint32_t version) {
   const tt_room *r = s->room;
   int n = joiners_there(s, version) + r->total - r->numbered;
@@ -73,7 +72,7 @@ static int joiners_possible(const tt_service *s, uint32_t version) {
   return n;
 }
 
-/* True if, according to the launchers, a rank that can admit joiners is alive. */
+/* Returns true if a rank that can admit joiners is alive, according to the reports of the launchers. */
 static bool anybody_lives(const tt_room *r) {
   for (int f = 0; f < r->ranks; f++)
     if (!r->ended[f]) return true;
@@ -82,7 +81,7 @@ static bool anybody_lives(const tt_room *r) {
   return false;
 }
 
-/* Finds the guest with this index in a claim. place -1: the leader. */
+/* Finds the guest with index `place` in a claim. If `place` is -1, finds the leader of the claim. */
 static tt_meet_peer *member_of(const tt_service *s, uint32_t claim, int place) {
   for (int i = 0; i < s->npeers; i++) {
     tt_meet_peer *g = &s->peers[i];
@@ -99,7 +98,7 @@ static void forget_row(tt_guest *x) {
   x->row = NULL;
 }
 
-/* Ends a claim, and marks its members to be notified. who: the joiner that has left, or NULL. */
+/* Ends a claim, and marks its members so that they will be notified. who: the name of the joiner that has left, or NULL. */
 static void dissolve(tt_service *s, uint32_t claim, const char *who) {
   for (int i = 0; claim && i < s->npeers; i++) {
     tt_guest *x = s->peers[i].fd < 0 ? NULL : s->peers[i].guest;
@@ -147,7 +146,7 @@ static bool take_claim(tt_meet_peer *g, const char *bytes, size_t n) {
   return true;
 }
 
-/* Accepts a joiner's row. The row of a claim that has ended is dropped; its sender is notified. */
+/* Accepts a row from a joiner, or drops it if its claim has ended. The joiner is then notified separately. */
 static bool take_row(tt_meet_peer *g, const char *bytes, size_t n) {
   tt_guest *x = g->guest;
   uint32_t claim;
@@ -184,7 +183,7 @@ static bool take_answer(tt_service *s, tt_meet_peer *g, const char *bytes, size_
   return true;
 }
 
-/* A launcher reports which ranks have ended, and requests numbers. */
+/* Handles a message from a launcher, which reports ended ranks and requests numbers for new joiners. */
 static bool take_news(tt_service *s, tt_meet_peer *g, const char *bytes, size_t n) {
   tt_room *r = s->room;
   tt_news_of x;
@@ -266,7 +265,7 @@ static void answer_claim(tt_service *s, tt_meet_peer *g) {
   tt_meet_peer_say(g, TT_CLAIMED, &is, sizeof is);
 }
 
-/* Sends all rows of a claim to its leader, once they have arrived. */
+/* Sends the rows of all joiners in a claim to the claim's leader, once all of the rows have arrived. */
 static void pass_rows_on(tt_service *s, tt_meet_peer *leader) {
   const uint32_t claim = leader->guest->claim;
   size_t n = 0;

@@ -13,7 +13,7 @@
 
 #include "meet_line.h"
 
-/* Frames sent to the room (tt_meet_frame); the numbers follow those of a bootstrap. */
+/* Kinds of frames (tt_meet_frame) that are sent to the waiting room. The numbers continue those of a bootstrap's frames. */
 enum {
   TT_WAIT = 16, /* tt_wait: a joiner waits */
   TT_CLAIM,     /* tt_claim: a leader requests joiners */
@@ -22,7 +22,7 @@ enum {
   TT_ADMIT,     /* as TT_HAND, and completes the claim */
   TT_NEWS       /* tt_news_of: a launcher reports ended ranks, and requests numbers for joiners */
 };
-/* The status of a reply: an error status, followed by its text, or one of these. */
+/* The status of a reply from the waiting room is an error status, followed by the text of the error, or one of these. */
 enum {
   TT_CLAIMED = 16, /* to the leader: tt_claimed */
   TT_BROUGHT,      /* to the leader: one tt_row per joiner (`of`: its index in the claim) with the
@@ -64,17 +64,18 @@ typedef struct tt_numbers { /* joiners that may be started: `n` numbers from `fi
 
 /* ---- the calling end (room_line.c) ---- */
 
-/* Connects to the waiting room of this rendezvous; both sides have then proven that they know the key. rank: for
- * messages. Returns the same errors as a connection to the rendezvous. */
+/* Connects to the waiting room of a rendezvous, and makes both sides prove that they know the key. rank: used only
+ * in messages. Returns the same errors as a connection to the rendezvous itself. */
 tutti_status tt_room_open(const tt_rendezvous *r, int rank, double limit, tt_meet_line *l);
 void tt_room_close(tt_meet_line *l);
 /* Sends one frame, whose payload is both parts. */
 tutti_status tt_room_send(tt_meet_line *l, int kind, const void *head, size_t n, const void *bytes,
                           size_t more);
-/* Returns true if a reply has arrived, at least in part. Returns false with errno as tt_meet_ready does. */
+/* Returns true if at least a part of a reply has arrived. Otherwise returns false, and sets errno to ETIMEDOUT or
+ * ECANCELED as tt_meet_ready does. */
 bool tt_room_ready(const tt_meet_line *l, double until);
-/* Receives one reply. until: on the clock of tt_seconds. *kind: as above; the caller frees *body. Returns
- * TUTTI_ERR_TIMEOUT if nothing has arrived. A reply with an error status sets and returns that error. */
+/* Receives one reply. If the reply has an error status, sets this error and returns it. until: time limit on the clock of
+ * tt_seconds. *kind: set to the status of the reply. The caller frees *body. Returns TUTTI_ERR_TIMEOUT if nothing has arrived. */
 tutti_status tt_room_recv(tt_meet_line *l, double until, int *kind, char **body, size_t *bytes);
 
 #endif

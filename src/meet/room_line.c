@@ -40,8 +40,8 @@ bool tt_room_ready(const tt_meet_line *l, double until) {
   return tt_secure_waiting(l->secure) || tt_meet_ready(l->fd, POLLIN, until, NULL);
 }
 
-/* Receives the body of a reply, and appends some zeros. A header may announce a large size, so memory is allocated as
- * the data arrives. */
+/* Receives the body of a reply, and appends a few zero bytes. The memory grows while the data arrives, because a
+ * header may announce a much larger size. */
 static tutti_status recv_body(tt_meet_line *l, size_t bytes, double until, char **body) {
   tutti_status status = TUTTI_OK;
   for (size_t have = 0, room; !status && (have < bytes || !*body); have = room) {

@@ -66,8 +66,8 @@ void tt_tls_secret(const char key[TT_KEY], unsigned char secret[TT_TLS_SECRET]) 
   tt_hmac(key, TT_KEY, &piece, 1, secret);
 }
 
-/* Finds the job's key: that of the bootstrap; or that of tutti run, if ranks and joiners connect through messages of
- * the ranks; or TUTTI_KEY. Without any of these, the key is all zeros, or, with `keyed`, an error is returned. */
+/* Finds the key of the job. This is the key of the bootstrap if it has one, or the key in TUTTI_ID, or a key derived
+ * from TUTTI_KEY. If none of them exists, returns an error if `keyed`, and otherwise sets the key to zeros. */
 static tutti_status find_job_key(const tt_meeting *m, bool keyed, char key[TT_KEY]) {
   const char *id = tt_env("TUTTI_ID"), *text = tt_env("TUTTI_KEY");
   tt_rendezvous r;

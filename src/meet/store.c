@@ -41,7 +41,7 @@ static void format_store_key(const shop *s, const char *what, int rank, char *ke
   if (rank >= 0) snprintf(key + n, KEY - (size_t)n, "%d", rank);
 }
 
-/* The value that a rank puts: its number, and its row with its status. */
+/* The value that a rank puts into the store: the rank's random number, and its row with its status. */
 typedef struct shelf_row {
   uint64_t number;
   tt_row row; /* must be last, because the text follows */
@@ -65,8 +65,9 @@ static tutti_status put(shop *s, const char *key, const void *bytes, size_t n) {
   return tt_fail(TUTTI_ERR_SYSTEM, "the store cannot put '%s'", key);
 }
 
-/* Waits until a rank has put a key. Returns TUTTI_ERR_TIMEOUT if it has not, or TUTTI_ERR_SYSTEM if `get` returned
- * too early; sets no message. `get` waits in slices, so that a warning can be printed between two of them. */
+/* Waits until a rank has put a key into the store. Returns TUTTI_ERR_TIMEOUT if the rank has not done so in time, or
+ * TUTTI_ERR_SYSTEM if `get` returned too early. Sets no message. Each call of `get` waits for a short time only, so
+ * that a warning can be printed between two calls. */
 static tutti_status look_up(shop *s, int rank, const char *key, void *to, size_t size, size_t *got,
                             double seconds) {
   const double until = tt_seconds() + seconds;
@@ -80,7 +81,7 @@ static tutti_status look_up(shop *s, int rank, const char *key, void *to, size_t
   }
 }
 
-/* Called on rank 0: reads a rank's row through a buffer of MOST bytes. On failure *row stays NULL. */
+/* Called on rank 0. Reads the row of another rank through a buffer of MOST bytes. On failure *row remains NULL. */
 static tutti_status collect_one(tt_meeting *m, shop *s, int rank, char *buffer, shelf_row **row) {
   enum { MOST = sizeof(shelf_row) + TT_MEET_MOST };
   char key[KEY];
@@ -104,8 +105,8 @@ static tutti_status collect_one(tt_meeting *m, shop *s, int rank, char *buffer, 
   return TUTTI_OK;
 }
 
-/* Rank 0's answer: its status, the reason for a failure or the size of the table that follows, and the numbers of the
- * ranks whose rows it has read. */
+/* The answer that rank 0 puts into the store. It contains a status, the reason for a failure or the size of the
+ * table that follows, and the random numbers of the ranks whose rows rank 0 has read. */
 typedef struct answer {
   int32_t outcome;
   uint32_t bytes;
@@ -125,8 +126,8 @@ static tutti_status first_failure(tutti_status status, answer *a) {
   return (tutti_status)a->outcome;
 }
 
-/* Called on rank 0: reads the rows of all ranks. Continues after a failure, so that each rank that has put a row
- * recognizes the answer. */
+/* Called on rank 0. Reads the rows of all ranks. Continues after a failure, so that every rank that has put a row
+ * into the store can recognize the answer as meant for it. */
 static tutti_status collect_rows(tt_meeting *m, const shelf_row *mine, shelf_row **rows,
                                  answer *a) {
   char *buffer = malloc(sizeof(shelf_row) + TT_MEET_MOST);
@@ -142,7 +143,7 @@ static tutti_status collect_rows(tt_meeting *m, const shelf_row *mine, shelf_row
   return (tutti_status)a->outcome;
 }
 
-/* Called on rank 0: makes the table, and the answer that precedes it. */
+/* Called on rank 0. Makes the table, and the answer that precedes the table in the store. */
 static tutti_status collect(tt_meeting *m, const shelf_row *mine, answer *a, tt_table *all) {
   const size_t P = (size_t)m->ranks;
   shelf_row **rows = calloc(P, sizeof *rows);
@@ -176,7 +177,7 @@ static tutti_status lead(tt_meeting *m, const shelf_row *mine, answer *a, tt_tab
   return put_status ? put_status : put(s, key, all->base, all->bytes);
 }
 
-/* Waits for a value of this size from rank 0. Sets the error on failure. */
+/* Waits until rank 0 has put a value of this size into the store. Sets the error on failure. */
 static tutti_status await(tt_meeting *m, const char *key, void *to, size_t size, double seconds) {
   size_t got = 0;
   const tutti_status status = look_up(m->self, 0, key, to, size, &got, seconds);
@@ -190,15 +191,15 @@ static tutti_status await(tt_meeting *m, const char *key, void *to, size_t size,
                  key, size);
 }
 
-/* Returns the time that this rank may still wait for rank 0, in seconds. */
+/* Returns the time for which this rank may still wait for rank 0, in seconds. */
 static double left_for(const tt_meeting *m) {
   const shop *s = m->self;
   const double left = s->until - tt_seconds() + (m->limit < GRACE ? m->limit : GRACE);
   return left > 0 ? left : 0;
 }
 
-/* Called on other ranks once their row is in the store: waits up to `seconds` for the answer that contains this
- * rank's number. *stale: there is an answer, but it belongs to another bootstrap. */
+/* Called on all ranks but rank 0, when their rows are in the store. Waits up to `seconds` for the answer that
+ * contains the number of this rank. *stale: set if there is an answer from another bootstrap. */
 static tutti_status find_answer(tt_meeting *m, answer *a, double seconds, bool *stale) {
   shop *s = m->self;
   char key[KEY];
@@ -214,8 +215,8 @@ static tutti_status find_answer(tt_meeting *m, answer *a, double seconds, bool *
       key, m->rank, m->limit);
 }
 
-/* Called on other ranks: puts the row, and waits for the answer. In the first round, checks repeatedly which
- * bootstrap rank 0 has started. */
+/* Called on all ranks but rank 0. Puts the row into the store, and waits for the answer. In the first round, checks
+ * repeatedly which bootstrap rank 0 has started. */
 static tutti_status take_part(tt_meeting *m, const shelf_row *mine, size_t n, answer *a) {
   shop *s = m->self;
   const bool first = s->round == 1;
@@ -312,8 +313,8 @@ static tutti_status call_own(const own *o, const void *mine, size_t bytes, void 
   return failed ? tt_fail(o->fails, "%s", o->why) : TUTTI_OK;
 }
 
-/* Makes the table from the rows, each of which takes `stride` bytes, or returns the failure of the first rank that
- * failed. */
+/* Makes the table from the rows, each of which takes `stride` bytes. If any rank has failed, returns the failure of
+ * the lowest such rank. */
 static tutti_status own_table(const tt_meeting *m, const char *rows, size_t stride, tt_table *all) {
   const tt_row **row = calloc((size_t)m->ranks, sizeof *row);
   tutti_status status = TUTTI_OK;
@@ -329,7 +330,7 @@ static tutti_status own_table(const tt_meeting *m, const char *rows, size_t stri
   return status;
 }
 
-/* Determines the number of bytes for each row, which is that of the longest row. */
+/* Sets *stride to the number of bytes to gather from each rank, which depends on the longest row. */
 static tutti_status find_stride(const tt_meeting *m, uint32_t mine, size_t *stride) {
   uint32_t *bytes = malloc((size_t)m->ranks * sizeof *bytes);
   tutti_status status = bytes ? call_own(m->self, &mine, sizeof mine, bytes)
@@ -344,7 +345,8 @@ static tutti_status find_stride(const tt_meeting *m, uint32_t mine, size_t *stri
   return status;
 }
 
-/* Executes a round with two calls of the gather: for the sizes of the rows, and for the rows. */
+/* Executes a round of the bootstrap by calling the gather function twice. The first call gathers the sizes of the
+ * rows, and the second call gathers the rows. */
 static tutti_status gather_own(tt_meeting *m, tutti_status failed, const void *mine, size_t bytes,
                                tt_table *all) {
   size_t n, stride = 0;

@@ -35,7 +35,7 @@ tutti_status tt_table_new(size_t bytes, tt_table *t) {
   return status;
 }
 
-/* A memfd can be sealed against writing only if it has no writable mapping. */
+/* Unmaps the table before sealing it, because a memfd with a writable mapping cannot be sealed against writing. */
 tutti_status tt_table_seal(tt_table *t) {
   munmap(t->base, t->bytes);
   t->base = NULL;

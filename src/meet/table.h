@@ -19,14 +19,14 @@ typedef struct tt_table {
 static inline size_t tt_row_bytes(size_t bytes) { /* size of a row in a table */
   return (bytes + 7) / 8 * 8;
 }
-/* Returns a rank's row, aligned for any number. *bytes: its size, rounded up to 8. */
+/* Returns the row of a rank, which is aligned to 8 bytes. *bytes: size of the row, rounded up to a multiple of 8. */
 static inline const void *tt_table_row(const tt_table *t, int rank, size_t *bytes) {
   const uint32_t *at = (const uint32_t *)(const void *)t->base + rank;
   if (bytes) *bytes = at[1] - at[0];
   return t->base + at[0];
 }
 
-/* A row as sent to the process that makes the table, padded to a multiple of 8 bytes. */
+/* A row in the format that is sent to the process that makes the table. It is padded to a multiple of 8 bytes. */
 typedef struct tt_row {
   int32_t
       of; /* its rank. If rows are sent in rank order: the rank's status; after a failure, the text
@@ -36,22 +36,21 @@ typedef struct tt_row {
 } tt_row;
 enum { TT_ROW_WHY = 300 /* maximum length of an error message */ };
 
-/* Creates a row to be sent. It contains `mine`, or, after a failure, the text of tutti_error. *n: its total size.
- * Returns NULL if out of memory. */
+/* Creates a row to be sent. The row contains the bytes at `mine`, or, after a failure, the text of tutti_error. *n:
+ * the total size of the row. Returns NULL if out of memory. */
 tt_row *tt_row_new(tutti_status failed, const void *mine, size_t bytes, size_t *n);
-/* Sets and returns the error that a row reports, if any. */
+/* Sets the error that a row reports, and returns its status. Returns TUTTI_OK if the row reports no error. */
 tutti_status tt_row_failure(int rank, const tt_row *row);
-/* Makes a table of these rows, which are copied. Returns TUTTI_ERR_MEMORY, also if it would exceed 4 GiB. */
+/* Makes a table from copies of these rows. Returns TUTTI_ERR_MEMORY if out of memory, or if it would exceed 4 GiB. */
 tutti_status tt_table_make(int ranks, const tt_row *const *rows, tt_table *t);
-/* Creates a writable table of `bytes` bytes in total. */
+/* Creates a writable table with a total size of `bytes` bytes. */
 tutti_status tt_table_new(size_t bytes, tt_table *t);
-/* Called when the table is written: seals the memfd, and maps it read-only. */
+/* Called when a table has been written completely. Seals the memfd of the table, and maps it read-only. */
 tutti_status tt_table_seal(tt_table *t);
-/* Maps a table from a descriptor, which it takes over. Returns TUTTI_ERR_SYSTEM if that is not a table, or is not
- * sealed. */
+/* Maps the table in a file descriptor. Takes over the descriptor. Returns TUTTI_ERR_SYSTEM if the descriptor does
+ * not contain a sealed table. */
 tutti_status tt_table_map(int fd, size_t bytes, tt_table *t);
-/* Returns true if the table has valid offsets for `ranks` ranks. To be called for every table received from
- * elsewhere. */
+/* Returns true if the table has valid offsets for `ranks` ranks. Must be called for every table received from another process. */
 bool tt_table_valid(const tt_table *t, int ranks);
 /* Unmaps the table and closes its descriptor. Does nothing if the table has no memory. */
 void tt_table_drop(tt_table *t);

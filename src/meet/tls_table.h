@@ -22,10 +22,11 @@ typedef enum tt_tls_step {
   TT_TLS_FOREIGN /* the other end does not speak TLS 1.3 */
 } tt_tls_step;
 
-/* Writes the secret of that name to `secret`. Returns 0 if the name is unknown. */
+/* Writes the secret called `name` to `secret`. Returns 0 if the name is unknown. */
 typedef int tt_tls_find_fn(const void *ctx, const char *name, unsigned char secret[TT_TLS_SECRET]);
 
-/* One end must be used by one thread at a time. Its socket is nonblocking, and remains the caller's. */
+/* Functions of a TLS library. One end of a connection must be used by one thread at a time. The socket is
+ * nonblocking, and is closed by the caller. */
 typedef struct tt_tls {
   size_t size;      /* of this struct */
   const char *name; /* "OpenSSL 3.0.19" */
@@ -33,21 +34,22 @@ typedef struct tt_tls {
                 const unsigned char secret[TT_TLS_SECRET]);      /* returns NULL if out of memory */
   void *(*serve)(int fd, tt_tls_find_fn *find, const void *ctx); /* returns NULL if out of memory */
   int (*greet)(void *end); /* for the calling end: call until TT_TLS_DONE; returns a tt_tls_step */
-  /* Like send(2) and recv(2), with EBADMSG for data that TLS rejects. After EAGAIN, send must be called with the same
-   * bytes again. It may then return more than n: the size passed in the earlier call. recv returns 0 at the end. */
+  /* These functions work like send(2) and recv(2), but fail with EBADMSG if TLS rejects the data. After EAGAIN, send
+   * must be called again with the same bytes. It may then return a number greater than n: the size passed in the
+   * earlier call. recv returns 0 at the end of the connection. */
   ssize_t (*send)(void *end, const void *bytes, size_t n);
   ssize_t (*recv)(void *end, void *bytes, size_t n);
   size_t (*waiting)(void *end); /* bytes that recv can return without the socket */
-  /* For many long messages: after `bulk`, send and recv pass several records per system call. Bytes that send has
-   * accepted may stay in this process until `flush` returns 0; otherwise flush returns -1 with errno as for send.
-   * bulk returns false if out of memory. */
+  /* bulk makes send and recv pass several records per system call, for many long messages. It returns false if out
+   * of memory. Bytes that send has accepted may then remain in this process until flush returns 0. If flush cannot
+   * send all of them, it returns -1 with errno as for send. */
   int (*bulk)(void *end);
   int (*flush)(void *end);
   void (*drop)(void *end);
 } tt_tls;
 
-/* The library exports `const tt_tls *tutti_tls_of(void)`. If TLS cannot be used, all functions are NULL, and `name`
- * contains the reason. */
+/* Name of the function that a TLS library exports: `const tt_tls *tutti_tls_of(void)`. If TLS cannot be used, all
+ * function pointers in the table are NULL, and `name` contains the reason. */
 #define TT_TLS_OF "tutti_tls_of"
 
 #endif

@@ -52,7 +52,8 @@ static void write_end(const end *e, bool six, char text[48]) {
     snprintf(text, 48, "0000000000000000%08X%08X:%04X", htonl(0xffff), e->word[3], e->port);
 }
 
-/* Looks for the socket with these ends in a table, and compares its user. Returns false if the table does not contain it. */
+/* Looks for the socket with these two ends in a table of connections, and checks which user owns it. Returns false
+ * if the table does not contain the socket. */
 static bool find_user(const char *table, bool six, const end *local, const end *remote, long user,
                       tt_trust *trust) {
   char line[512], wanted[2][48], has[2][48];
@@ -116,8 +117,8 @@ bool tt_trusts(int fd) {
 
 enum { KEY_BITS = 128 };
 
-/* Returns an upper bound of the entropy of a text, in bits: its length, times the logarithm of the number of
- * characters of the kinds that it contains. */
+/* Returns an upper bound for the entropy of a text, in bits. This is the length of the text times the logarithm of
+ * the number of characters in the classes that the text uses. */
 static double bits_of(const char *text) {
   static const struct {
     const char *first, *last;

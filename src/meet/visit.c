@@ -34,7 +34,7 @@ typedef struct visit {
 
 /* ---- the agent ---- */
 
-/* Makes an abstract name, which leaves no file: 24 digits of a keyed digest. */
+/* Makes the name of the agent's socket: an abstract name, which leaves no file behind, with 24 digits of a keyed digest. */
 static void make_name(visit *v, uint64_t host) {
   const tt_piece pieces[] = {{"tutti agent 4", 14}, {&host, sizeof host}};
   unsigned char digest[TT_DIGEST];
@@ -47,7 +47,7 @@ static void make_name(visit *v, uint64_t host) {
   v->name_bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 }
 
-/* Returns a listening socket of that name, or -1. *taken: another process has the name. */
+/* Returns a socket that listens under the agent's name, or -1. *taken: set if another process already uses the name. */
 static int bind_name(const visit *v, bool *taken) {
   const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   *taken = false;
@@ -59,8 +59,8 @@ static int bind_name(const visit *v, bool *taken) {
   return -1;
 }
 
-/* Starts an agent in this process. *taken: another process is the agent already. If the name cannot be bound, this
- * rank has an agent for itself. */
+/* Starts an agent in this process. *taken: set if another process is already the agent of this host. If the name
+ * cannot be bound for another reason, the agent serves this rank only. */
 static tutti_status become_agent(visit *v, bool *taken) {
   int pair[2];
   *taken = false;
@@ -85,7 +85,7 @@ static tutti_status become_agent(visit *v, bool *taken) {
 
 /* ---- connecting ---- */
 
-/* Returns false if the process that has bound the name belongs to another user. */
+/* Returns false if the process that listens under the agent's name belongs to another user. */
 static bool is_own_user(visit *v) {
   struct ucred who;
   socklen_t n = sizeof who;
@@ -110,7 +110,7 @@ static bool find_agent(visit *v) {
   return false;
 }
 
-/* Sends the greeting. The agent's proof is in its first reply. */
+/* Sends the greeting to the agent. The first reply of the agent contains the agent's proof. */
 static tutti_status greet(tt_meet_line *l) {
   static const unsigned char none[TT_DIGEST];
   tt_greeting mine;
@@ -122,7 +122,7 @@ static tutti_status greet(tt_meet_line *l) {
   return TUTTI_OK;
 }
 
-/* Connects to this host's agent, or becomes the agent. */
+/* Connects to the agent of this host, or starts an agent in this process if the host has none. */
 static tutti_status join_host(visit *v) {
   tt_meet_line *l = &v->line;
   double asked = 0;
@@ -176,8 +176,8 @@ static tutti_status check_agent(tt_meet_line *l, const unsigned char proof[TT_DI
   return l->greeted ? TUTTI_OK : tt_meet_unknowing(l);
 }
 
-/* Receives the header of a reply, which follows the agent's proof if it is the first one, and the descriptor sent
- * along with it. *fd: -1 if no descriptor was sent. */
+/* Receives the header of a reply, and the descriptor sent along with it. In the first reply, the header follows the
+ * agent's proof. *fd: set to -1 if no descriptor was sent. */
 static tutti_status receive_header(tt_meet_line *l, tt_reply *reply, int *fd) {
   const double until = l->until + GRACE;
   first_reply first;
@@ -226,7 +226,8 @@ static tutti_status receive_table(visit *v, int ranks, tt_table *all) {
   return status;
 }
 
-/* True if the process has ended, or ends within MOMENT_MS. Its sockets are closed some time before it is gone. */
+/* Returns true if the process has ended or ends within MOMENT_MS. The sockets of a process are closed some time
+ * before the system reports its end. */
 static bool ends(int pid) {
 #ifdef SYS_pidfd_open
   struct pollfd p = {.fd = pid ? (int)syscall(SYS_pidfd_open, pid, 0) : -1, .events = POLLIN};
@@ -239,9 +240,8 @@ static bool ends(int pid) {
 #endif
 }
 
-/* True if this rank should try the next agent. An agent that serves the maximum number of ranks closes the
- * connection, and the rank then tries another; but not if the agent has died, because it may have forwarded the
- * rank's row. */
+/* Returns true if this rank should try another agent. An agent that already serves the maximum number of ranks closes the
+ * connection. A rank whose agent has died must not try another one, because the dead agent may have forwarded the rank's row. */
 static bool goes_to_another(visit *v) {
   tt_meet_line *l = &v->line;
   if (l->greeted || !l->gone || v->agent || tt_seconds() > l->until || ends(l->agent)) return false;
