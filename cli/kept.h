@@ -8,7 +8,8 @@ typedef struct kept_name {
   char text[];
 } kept_name;
 
-/* Returns the text in this list, and adds it if it is new. Returns "?" if out of memory. */
+/* Returns a copy of the text that the list owns, and adds the copy if the list does not contain it. Returns "?" if
+ * out of memory. */
 const char *kept_text(kept_name **all, const char *text);
 void kept_free(kept_name **all);
 

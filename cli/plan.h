@@ -17,10 +17,10 @@ typedef struct plan_options {
   bool plain, color;
 } plan_options;
 
-/* These functions return an exit status. If it is not 0, they have printed an error message. */
+/* The functions of this file that return an int return an exit status, and print an error message unless that is 0. */
 int plan_list(const plan_options *o);
-/* Converts an MSCCL algorithm, given as the text of an XML file, to a schedule (plan_import.c). Returns NULL after an
- * error message. The caller frees the result. */
+/* Converts an MSCCL algorithm to a schedule (plan_import.c). `xml` is the text of the XML file. Returns NULL after
+ * an error message. The caller frees the result. */
 char *plan_import(const char *path, const char *xml);
 /* Draws `text`, which contains the schedules of all ranks. */
 int plan_draw(const char *text, const plan_options *o);
