@@ -267,7 +267,8 @@ static bool act(tt_service *s) {
   return goes_on;
 }
 
-/* Creates a rendezvous that lasts or not, with or without a waiting room; or an agent. */
+/* Creates an agent or a rendezvous. The bits of `kind` select whether the rendezvous is permanent and whether it has
+ * a waiting room. */
 static tt_service *begin(unsigned kind) {
   tt_service *s = tt_service_new(KEY);
   need(s);

@@ -18,7 +18,8 @@
 
 enum { LOOK_MS = 100, LOOKS = 50 };
 
-/* Returns true if a call is in the driver and none has returned since *left. */
+/* Returns true if a thread is inside a driver call and no driver call has returned since the last check, at which
+ * *left calls had returned. */
 static bool stands_still(gpu_world *w, unsigned long long *left) {
   const unsigned long long now = __atomic_load_n(&w->left, __ATOMIC_RELAXED), before = *left;
   *left = now;
