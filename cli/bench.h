@@ -76,8 +76,7 @@ extern const bench_options bench_defaults;
 /* `tutti bench --compare` (compare.c). bench_compare_defaults sets the defaults of its options. */
 int bench_compare(const bench_options *o);
 void bench_compare_defaults(bench_options *o, int argc, char **argv);
-/* Parses the options of `command` from argv into *o, which already contains the defaults. Returns 0, or the exit
- * status to use after an error message. */
+/* Parses argv into *o, which already holds the defaults. Returns 0, or the exit status to use after an error message. */
 int bench_parse(const char *command, bench_options *o, int argc, char **argv);
 bool bench_reduces(tutti_coll coll); /* true if the collective takes an op */
 bool bench_rooted(tutti_coll coll);  /* true if the collective takes a root */

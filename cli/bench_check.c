@@ -160,8 +160,7 @@ static void fill(const unsigned char *period, size_t size, unsigned char *to, si
     memcpy(to + at * size, period, (count - at < PERIOD ? count - at : PERIOD) * size);
 }
 
-/* Returns the number of elements in `got` that differ from the expected, periodic result. got[0] corresponds to
- * element `from` of that result. */
+/* Returns the number of elements in `got` that differ from the expected result, beginning at its element `from`. */
 static int64_t differ(const unsigned char *period, size_t size, size_t from,
                       const unsigned char *got, size_t count) {
   int64_t wrong = 0;

@@ -54,8 +54,7 @@ const char bench_usage[] =
     "(reduce_scatter, allgather, gather, scatter, alltoall), else 1. The size is that of\n"
     "the whole vector, with all blocks. Exit status: 0; 1 if a result was wrong.\n";
 
-/* The name of the command whose options are being parsed. `tutti explain --measured` accepts the same options as
- * `tutti bench`. */
+/* The name of the running command, which can also be `tutti explain --measured` because it has the same options. */
 static const char *command = "bench";
 
 enum {

@@ -97,8 +97,7 @@ void cli_json_string(const char *text, int length) {
   putchar('"');
 }
 
-/* Returns the edit distance between two words. Swapping two adjacent letters counts as one edit. Returns 99 if a
- * word is longer than 63 bytes. */
+/* Returns the edit distance, counting a swap of adjacent letters as 1. Returns 99 if a word is longer than 63 bytes. */
 static size_t distance(const char *a, const char *b) {
   size_t n = strlen(a), m = strlen(b);
   if (n > 63 || m > 63) return 99;

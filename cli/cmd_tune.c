@@ -156,9 +156,8 @@ static void find_figures(tune_points *points, const double *bounce, int launches
   cpus_free(&cpus);
 }
 
-/* Launches jobs with different numbers of ranks and cores. Each launch gets a share of the remaining time, because
- * earlier launches may have been late. The parameters measured for two shared cores are assumed to hold for more
- * cores. */
+/* Launches jobs with different numbers of ranks and cores. Each launch gets a share of the remaining time, because earlier
+ * launches may have been late. The parameters measured for two shared cores are assumed to hold for more cores. */
 static int on_this_machine(const tune_options *o) {
   const double end = cli_now() + o->seconds, ranks_end = end - FIT * o->seconds;
   size_t bytes;

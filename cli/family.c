@@ -124,8 +124,7 @@ static bool find_program(const char *command, char path[PATH_MAX]) {
   return false;
 }
 
-/* Reads the name of the dynamic loader from an executable. Returns false unless the file is a dynamically linked
- * program for this architecture. */
+/* Reads the name of the loader from a dynamically linked program for this architecture. Returns false for other files. */
 static bool loader_of(const char *path, char loader[PATH_MAX]) {
   Elf64_Ehdr head;
   Elf64_Phdr part;

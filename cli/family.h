@@ -9,8 +9,7 @@
 /* The implementations of MPI. FAMILY_ABI stands for any MPI that is used through the standard ABI of MPI 5.0. */
 typedef enum mpi_family { FAMILY_UNKNOWN, FAMILY_ABI, FAMILY_OMPI, FAMILY_MPICH } mpi_family;
 
-/* family_name returns the name used in file names of libraries ("abi", "ompi" or "mpich"). family_title returns the
- * name to show to users. */
+/* The name used in library file names ("abi", "ompi" or "mpich"), and the name that is shown to users. */
 const char *family_tag(mpi_family family);
 const char *family_title(mpi_family family);
 /* Returns the family with this tag, or FAMILY_UNKNOWN. */

@@ -8,8 +8,7 @@ typedef struct kept_name {
   char text[];
 } kept_name;
 
-/* Returns a copy of the text that the list owns, and adds the copy if the list does not contain it. Returns "?" if
- * out of memory. */
+/* Returns the list's copy of the text, and adds the copy if necessary. Returns "?" if out of memory. */
 const char *kept_text(kept_name **all, const char *text);
 void kept_free(kept_name **all);
 

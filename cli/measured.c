@@ -64,8 +64,7 @@ static void call_out(place *p, measured_size *row) {
   p->duel[1].slices = best->slices;
 }
 
-/* Returns true if `plan` is the chosen plan. The name of the chosen plan may be followed by a remark, as in
- * "one-shot, measured 31 us". */
+/* Returns true if `plan` is the chosen plan. `chosen` may end with a remark, as in "one-shot, measured 31 us". */
 static bool is_chosen(const char *plan, const char *chosen) {
   const size_t n = strlen(plan);
   return n && strncmp(plan, chosen, n) == 0 && (!chosen[n] || chosen[n] == ',');

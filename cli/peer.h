@@ -54,8 +54,7 @@ typedef struct peer_lines {
   char box[PEER_BOX];
 } peer_lines;
 
-/* The memory that all processes of a comparison share. This struct is followed by a peer_lines per rank and a
- * peer_row per message size. */
+/* The memory shared by all processes of a comparison: this struct, a peer_lines per rank, and a peer_row per size. */
 typedef struct peer_memory {
   bench_options o; /* its strings are not valid in the ranks */
   char algo[400];
@@ -93,8 +92,7 @@ const char *peer_preset(const peer_memory *m, int i, const char **value);
 
 /* ---- starting the ranks and waiting for them (peer_start.c) ---- */
 
-/* Measures tutti and one other library. Returns NULL on failure, with the reason as a sentence in place->why. Free
- * the result with peer_free. */
+/* Measures tutti and one other library. Returns NULL on failure, with the reason in place->why. Free with peer_free. */
 peer_memory *peer_measure(const bench_options *o, peer_place *place, int done, int all);
 void peer_free(peer_memory *m);
 

@@ -46,8 +46,7 @@ double peer_slowest(peer_sync *s, double seconds) {
   return most;
 }
 
-/* Measures the round-trip time of a cache line: rank 0 writes to its line, and rank 1 replies by writing to another
- * line. Returns the fastest try. */
+/* Measures the round-trip time of a cache line between rank 0, which begins, and rank 1. Returns the fastest try. */
 static double ping(peer_sync *s) {
   atomic_long *mine = &s->m->lines[s->rank].ping, *theirs = &s->m->lines[1 - s->rank].ping;
   const long first = atomic_load_explicit(mine, memory_order_relaxed);

@@ -50,8 +50,7 @@ typedef struct xml_algo {
   int blocks, room;
 } xml_algo;
 
-/* Reads an algorithm from XML text into *a. Returns 0, or an exit status after an error message with the line
- * number. Free *a with xml_free. */
+/* Reads an algorithm. Returns 0, or an exit status after an error message with a line number. Free *a with xml_free. */
 int xml_read(const char *path, const char *text, xml_algo *a);
 void xml_free(xml_algo *a);
 

@@ -138,8 +138,7 @@ static int read_name(const char *command, int c, price_options *o) {
   return i < 0 ? CLI_USAGE : 0;
 }
 
-/* Reads the argument of --network, which is either a list of parameters or the name of a network. A name does not
- * have a '=' before its first ':' or ','. */
+/* Reads the argument of --network: parameters, or a name, which does not have a '=' before its first ':' or ','. */
 static int read_network(const char *command, price_options *o) {
   if (optarg[strcspn(optarg, "=:,")] == '=') return add_figures(command, o, optarg);
   if (o->topology)

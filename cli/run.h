@@ -152,8 +152,7 @@ bool run_tree_kill(double seconds);
 
 typedef struct run_relay run_relay;
 
-/* Creates a relay for the output of this many processes. If `label` is false, the relay writes only the guard's own
- * lines. Returns NULL if out of memory. */
+/* Creates a relay for output. If `label` is false, it writes only the guard's lines. Returns NULL if out of memory. */
 run_relay *run_relay_make(int processes, bool label);
 void run_relay_free(run_relay *relay);
 /* Takes ownership of the reading ends of a rank's pipes. */

@@ -10,8 +10,7 @@
 #include "cli.h"
 #include "run_guard.h"
 
-/* The shortest and the longest pause before a restart, in seconds. After a process has run for pause_healed seconds,
- * its next pause is the shortest again. */
+/* The first and the longest pause before a restart, in seconds. After pause_healed seconds of running, pauses start over. */
 static const double pause_first = 0.1, pause_most = 10, pause_healed = 10;
 
 /* Returns true if a restart would certainly fail, because a program that cannot be started on one host cannot be

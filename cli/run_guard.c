@@ -202,8 +202,7 @@ static void reap(guard *g) {
 
 /* ---- orders and time ---- */
 
-/* Sends a signal to all live ranks. Carriers get the signal with sigqueue, because they pass on only signals that
- * were sent in this way. */
+/* Sends a signal to all live ranks. Carriers pass on only signals that were sent with sigqueue. */
 static void deliver(guard *g, int signal) {
   for (int r = 0; r < g->o->ranks; r++) {
     if (!g->ranks[r].alive) continue;

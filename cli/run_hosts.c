@@ -117,8 +117,7 @@ static void add_quoted(text *t, const char *word) {
   add_word(t, "'");
 }
 
-/* Returns true if this environment variable is passed on to other hosts. These are the settings of tutti and UCX,
- * LD_LIBRARY_PATH and OMP_NUM_THREADS. */
+/* Returns true if a variable is passed on to other hosts: settings of tutti and UCX, library paths, and the thread count. */
 static bool travels(const char *entry) {
   static const char *const names[] = {"TUTTI_", "UCX_", "LD_LIBRARY_PATH=", "OMP_NUM_THREADS="};
   static const char *const stay[] = {

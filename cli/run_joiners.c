@@ -22,8 +22,7 @@ bool run_joins(const run_options *o) {
 
 static const double reach_s = 30; /* the network may be interrupted for this long */
 
-/* Asks the rendezvous for news->wants joiner numbers. Sets *first to the first of these numbers, and returns how
- * many were granted. */
+/* Asks the rendezvous for news->wants joiner numbers, which begin with *first. Returns how many were granted. */
 static int ask(const tutti_newcomer_news *news, int *first) {
   tutti_id id = {""};
   int n = 0;

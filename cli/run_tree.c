@@ -42,8 +42,7 @@ static bool look(const char *pid, process *p) {
   return true;
 }
 
-/* Returns NULL if /proc cannot be read, or if it belongs to another PID namespace, where pids refer to other
- * processes. */
+/* Returns NULL if /proc cannot be read, or if it belongs to another PID namespace, where pids refer to other processes. */
 static process *all_processes(size_t *count) {
   char self[20] = "";
   if (readlink("/proc/self", self, sizeof self - 1) < 0 || atol(self) != (long)getpid())

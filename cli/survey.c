@@ -126,9 +126,8 @@ static tutti_status look(const bench_job *job, double *far) {
   return tutti_allreduce(job->talk, far, far, 1, TUTTI_DOUBLE, TUTTI_MAX);
 }
 
-/* Determines the number of calls in a round. It begins with one call, and increases the number until the calls use
- * enough of the budget to show how long one call takes. No long warm-up is needed, because the result is a median
- * over many rounds. */
+/* Determines the number of calls in a round. It begins with one call, and increases the number until the calls use enough of the
+ * budget to show how long one call takes. No long warm-up is needed, because the result is a median over many rounds. */
 static tutti_status settle(const bench_job *job, const bench_options *o, const bench_call *call,
                            long *calls) {
   double once = 0;

@@ -252,8 +252,7 @@ static void tell_mixture(const struct kind *k, const shape *s, topology *t) {
 
 /* ---- reading ---- */
 
-/* Parses dimensions such as "8x16x8", which end at a comma or at the end of the text. Returns false if the text does
- * not have this form. */
+/* Parses dimensions such as "8x16x8", up to a comma or the end of the text. Returns false if the form is wrong. */
 static bool read_numbers(const char *text, shape *s) {
   for (s->count = 0; s->count < DIMS; text++) {
     char *end;

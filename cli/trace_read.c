@@ -133,8 +133,7 @@ static const char *text(const reader *r, const char *key) {
   return f && isnan(f->number) ? f->text : "";
 }
 
-/* Returns the number in a member, which must be in [lo, hi]. Returns `otherwise` if the member is missing, or NAN
- * after an error message. */
+/* Returns a member's number, which must be in [lo, hi], `otherwise` if it is missing, or NAN after an error message. */
 static double value(reader *r, const char *key, double lo, double hi, double otherwise) {
   const field *f = find(r, key);
   char why[80];

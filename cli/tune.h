@@ -6,8 +6,7 @@
 #include "cpus.h"
 #include "survey.h"
 
-/* A machine counts as busy if fewer than TUNE_FEW rounds are usable, or if the interquartile range of the rounds
- * exceeds TUNE_WIDE times the median. */
+/* A machine counts as busy if fewer than TUNE_FEW rounds count, or their relative interquartile range is above TUNE_WIDE. */
 enum { TUNE_FEW = 3 };
 #define TUNE_WIDE 0.5
 #define TUNE_NOISY ": NOISY, tune it again when nothing else runs, or for longer (--seconds)"

@@ -18,8 +18,7 @@
 #define BYTES_DIFFER    0.2
 #define MESSAGES_DIFFER 1.0
 
-/* Returns the median or, for an even number of values, the smaller of the two middle values, because slow hosts are
- * exceptions. */
+/* Returns the median. Of two middle values, the smaller one is used, because slow hosts are exceptions. */
 static double median_of(const double *values, int n) {
   double *sorted = malloc((size_t)n * sizeof *sorted), median = 0;
   if (!sorted) return 0;

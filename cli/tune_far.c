@@ -9,8 +9,7 @@
 
 enum { ENOUGH = 4 }; /* rounds of a launch that count; more rounds do not add weight */
 
-/* Returns the core distance at which this launch measured points that can be used for the distance `far`. Sets
- * *rounds to the number of rounds in these points. */
+/* Returns the core distance for which this launch's points are used, and sets *rounds to the number of their rounds. */
 static double seen(const tune_points *all, int launch, double far, int *rounds) {
   double most = 0;
   *rounds = -1;

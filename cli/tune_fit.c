@@ -163,8 +163,7 @@ static double distance(fit *f) {
 
 /* ---- descent ---- */
 
-/* Increases or decreases one parameter by a step, if that brings the estimates closer to the measured times. Returns
- * the new distance between the two. */
+/* Increases or decreases one parameter, if that improves the fit. Returns the new distance from the measured times. */
 static double try_figure(fit *f, int i, double *step, double best) {
   const double before = f->value[i];
   for (int way = 0; way < 2; way++) {

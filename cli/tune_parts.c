@@ -144,8 +144,7 @@ static void answer(int from, int to) {
   _exit(0);
 }
 
-/* Measures process_vm_readv. In a sandbox that forbids access to other processes, reads fail. A child process
- * therefore tries to read first. */
+/* Measures process_vm_readv. A child process tries it first, because reads may fail in a sandbox. */
 static void peer(tune_result *r, work *w) {
   int there[2], back[2];
   if (pipe(there) || pipe(back)) return;

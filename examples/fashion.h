@@ -48,8 +48,7 @@ void data_free(pictures *p);
 
 /* ---- network ---- */
 
-/* A layer computes out = bend(w * [in, 1]). The bias is the last column of w, and every activation row ends with a
- * constant 1. */
+/* A layer computes out = bend(w * [in, 1]). The bias is the last column of w, and every activation row ends with a constant 1. */
 typedef struct net_layer {
   int in, out;
   int pieces;   /* number of parts in which its gradient is computed and summed */
@@ -200,8 +199,7 @@ void measure(trainer *t);
 void survive_open(trainer *t);
 void survive_close(trainer *t);
 void survive_keep(trainer *t);
-/* Called after a rank was lost. Training continues on the other ranks, from the last step whose sums all of them
- * have received. */
+/* Called after a rank was lost. The other ranks continue from the last step whose sums they have all received. */
 void survive_lost(trainer *t);
 /* Called at the end of an epoch, when processes that replace dead ranks may join. */
 void survive_grow(trainer *t);

@@ -24,8 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
     }                                                                            \
   } while (0)
 
-/* Returns a copy of the input as a string, in memory of exactly that length, so that the sanitizer detects reads
- * beyond its end. The caller frees the copy. */
+/* Returns a string of exactly this length, so that the sanitizer detects reads beyond its end. The caller frees it. */
 static inline char *fuzz_text(const uint8_t *data, size_t size) {
   char *text = malloc(size + 1);
   need(text);

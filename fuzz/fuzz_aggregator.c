@@ -24,8 +24,7 @@ static unsigned byte(void) {
   return at < end ? *at++ : 0;
 }
 
-/* Connects the members. If `full` is true, the peers do not read and the socket buffers are full, so sums stay in
- * the aggregator's ring. */
+/* Connects the members. If `full` is true, the socket buffers are full, so sums stay in the aggregator's ring. */
 static void open_ends(bool full) {
   static const char waste[BLOCK];
   const int room = 64 << 10;

@@ -267,8 +267,7 @@ static bool act(tt_service *s) {
   return goes_on;
 }
 
-/* Creates an agent or a rendezvous. The bits of `kind` select whether the rendezvous is permanent and whether it has
- * a waiting room. */
+/* Creates an agent or a rendezvous, which can be permanent and have a waiting room, depending on `kind`. */
 static tt_service *begin(unsigned kind) {
   tt_service *s = tt_service_new(KEY);
   need(s);

@@ -128,8 +128,7 @@ int gpu_load(cuda_calls *cuda, char *why, size_t size);
 
 /* Stores an error message for gpu_error, and returns -1. */
 int gpu_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Stores an error message about a failed driver function, and returns -1. The format describes what the caller was
- * trying to do. */
+/* Stores a message about an error from a driver function, and returns -1. The format describes the failed operation. */
 int gpu_fail_cuda(const gpu_world *w, const char *function, CUresult result, const char *format,
                   ...) __attribute__((format(printf, 4, 5)));
 const char *gpu_error(void *self);
@@ -139,8 +138,7 @@ gpu_context *gpu_context_of(gpu_world *w, int device);
 /* Makes the primary context of the device current. Sets *pushed to true if another context was current before.
  * Returns 0, or -1 on error. */
 int gpu_enter(gpu_world *w, int device, bool *pushed);
-/* Makes a context current, for driver functions that work in any context. This is the thread's current context or,
- * if there is none, the context of an active device. */
+/* Makes any context current: the context that this thread already has or, if none, that of an active device. */
 int gpu_enter_any(gpu_world *w, bool *pushed);
 /* Called after each of the two above that returned 0. */
 void gpu_leave(gpu_world *w, bool pushed);
@@ -182,8 +180,7 @@ void gpu_let_go(gpu_hold *hold);
 /* Creates the watcher thread, which runs until the process ends. Must be called before the first stream is held.
  * Returns 0, or -1 on error. */
 int gpu_watcher_start(gpu_world *w);
-/* Registers a held stream with the watcher. Until gpu_unwatch is called, the watcher lets the stream continue if
- * tutti is unable to do so. */
+/* Adds a held stream to the watcher, which lets the stream continue if tutti cannot, until gpu_unwatch is called. */
 void gpu_watch(gpu_world *w, gpu_hold *hold);
 /* Removes a held stream from the watcher. Returns 0, or -1 if the watcher has already let the stream continue. */
 int gpu_unwatch(gpu_world *w, gpu_hold *hold);

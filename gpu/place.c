@@ -21,8 +21,7 @@ typedef struct known {
 static _Thread_local known last[KNOWN];
 static _Thread_local unsigned next_known;
 
-/* Reports an error if the memory belongs to a context other than the device's primary context, because tutti's
- * streams cannot access such memory. */
+/* Rejects memory of any context but the device's primary context, because tutti's streams cannot access such memory. */
 static int foreign(gpu_world *w, int device, CUcontext context) {
   const gpu_context *c = gpu_context_of(w, device);
   if (!c) return -1;

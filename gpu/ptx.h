@@ -45,8 +45,7 @@ int ptx_lanes(const ptx_writer *w);
 int ptx_get(ptx_writer *w, int word, int lane);
 /* Writes a = a op b. */
 void ptx_op(ptx_writer *w, int a, int b);
-/* Converts a sum to the bits with which its type is stored, and sets all bits above them to zero. Returns the
- * register that contains these bits. */
+/* Converts a sum to its stored bits, with zeros above them. Returns the register that contains these bits. */
 int ptx_put(ptx_writer *w, int a);
 /* Prepares the divisor for avg. The 32-bit register n contains the number of operands. */
 void ptx_divisor(ptx_writer *w, int n);

@@ -193,8 +193,7 @@ static int to_bfloat(ptx_writer *w, int x) {
   return bits;
 }
 
-/* Rounds a 32-bit float to 8 bits. If the result is a denormal number, a floating-point addition rounds the bits.
- * Otherwise, the bits are rounded as an integer. */
+/* Rounds a 32-bit float to 8 bits: denormal results by a floating-point addition, other results as integers. */
 static int to_tiny(ptx_writer *w, int x) {
   const tiny f = tiny_of(w);
   const int shift = 127 + 24 - f.bias - f.bits, sign = w->r++, u = w->r++, small = w->r++,
@@ -246,8 +245,7 @@ void ptx_divisor(ptx_writer *w, int n) {
            w->wide, w->divisor, n);
 }
 
-/* Divides the sum by the number of operands, for avg. Before the division, the sum is rounded to its type, or wraps
- * if the type is an integer. */
+/* Divides the sum for avg. Before the division, a float sum is rounded to its type, and an integer sum wraps. */
 static int divided(ptx_writer *w, int x) {
   const char c = w->wide;
   const int size = c == 'd' ? 64 : 32;

@@ -107,8 +107,7 @@ static int gather(void *ctx, const void *mine, size_t bytes, void *all) {
   return failed;
 }
 
-/* Launchers require a call of PMIx_Finalize. If an MPI in this process also uses PMIx, PMIx stays initialized for
- * that MPI. */
+/* Launchers require a call of PMIx_Finalize. If an MPI in this process also uses PMIx, PMIx stays initialized for that MPI. */
 static void end(void *ctx) {
   PMIx_Finalize(NULL, 0);
   free(ctx);

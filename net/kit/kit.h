@@ -94,8 +94,7 @@ void kit_world_open(kit_world *w, const kit_library *library);
 void kit_world_join(kit_world *w, int rank, int ranks, const tutti_net_addresses *addresses);
 /* Frees the world, and any remaining networks. */
 void kit_world_close(kit_world *w);
-/* Returns the address of a process, which starts with a kit_home. Returns NULL if the address is invalid or has
- * fewer than `least` bytes. */
+/* Returns the address of a process, which starts with a kit_home, or NULL if it is invalid or shorter than `least` bytes. */
 const void *kit_address_of(const kit_world *w, int process, size_t least, size_t *bytes);
 /* Records that a process is lost; every network reports it. */
 void kit_lose(kit_world *w, int process);
@@ -137,8 +136,7 @@ static inline bool kit_progress_due(kit_net *n) {
 int kit_report(kit_net *n, tutti_net_done *done, int most);
 /* Sleeps until one of the two descriptors is readable or the timeout expires. A descriptor of -1 is ignored. */
 void kit_sleep(int wakes, int also, int microseconds);
-/* Writes a sentence which says that this host has not answered for `silence` seconds. Networks use it for `fate` in
- * their function table. */
+/* Writes the text for `fate` of the function table: this host has not answered for `silence` seconds. */
 int kit_say_silent(const char *host, int silence, char *words, size_t size);
 
 /* ---- addresses (kit_address.c) ---- */
