@@ -40,8 +40,8 @@ typedef struct bench_job {
                         const struct bench_call *call); /* measured instead of tutti's; or NULL */
 } bench_job;
 
-/* One measured call, which is repeated as often as needed. Each buffer is large enough for the longer vector of the
- * collective, which has P * count elements in some of them. For a call in place, src and dst are the same buffer. */
+/* One measured call, which is repeated as often as needed. The buffers are large enough for the longest vector of
+ * the collective, which has P * count elements in some collectives. In place, src and dst are the same buffer. */
 typedef struct bench_call {
   tutti_coll coll;
   tutti_type type;
@@ -133,7 +133,7 @@ void bench_show_foot(const bench_options *o, const bench_row *rows, size_t n);
 /* If stderr is a terminal, shows a progress bar with `done` of `all` steps completed. Removes the bar if `all` is 0. */
 void bench_progress(size_t done, size_t all, size_t bytes);
 
-/* Return 0, or the exit status to use after an error message. */
+/* bench_results and bench_plot return 0, or the exit status to use after an error message. */
 int bench_results(const bench_job *job, const bench_options *o, const bench_row *rows, size_t n);
 int bench_plot(const bench_job *job, const bench_options *o, const bench_row *rows, size_t n);
 /* Write the results in the format given by --format, to stdout or to the file given by -o. bench_output returns NULL

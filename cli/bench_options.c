@@ -54,7 +54,7 @@ const char bench_usage[] =
     "(reduce_scatter, allgather, gather, scatter, alltoall), else 1. The size is that of\n"
     "the whole vector, with all blocks. Exit status: 0; 1 if a result was wrong.\n";
 
-/* The name of the running command, which can also be `tutti explain --measured` because it has the same options. */
+/* The command whose options are parsed: `tutti bench`, or `tutti explain --measured`, which has the same options. */
 static const char *command = "bench";
 
 enum {

@@ -94,7 +94,7 @@ double cli_spread(double *numbers, size_t n);
 /* Measures how long a cache line takes to travel between two cores and back. The measurement takes about a
  * millisecond. Returns the time in seconds, or 0 if there is only one core or the measurement failed. */
 double cli_bounce(void);
-/* As above, between these two cores. */
+/* Measures the same round-trip time as cli_bounce, but between two given cores. */
 double cli_bounce_between(int one, int other);
 /* Returns true if two results of cli_bounce are about equal. A result of 0 means unknown, and is not equal to any other. */
 bool cli_bounce_near(double one, double other);

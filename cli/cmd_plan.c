@@ -147,9 +147,9 @@ static char *read_all(const char *path) {
   return text;
 }
 
-/* Returns the schedules of all ranks as text. If the number of ranks is given and no file has this name, the name is
- * that of an algorithm. Otherwise the text is read from the file. Returns NULL after an error message. The caller
- * frees the text with free, which is also what tutti_text_free does. */
+/* Returns the schedules of all ranks as text. If the number of ranks is given and no file has the given name, these
+ * are the schedules of an algorithm. Otherwise the file is read. Returns NULL after an error message. The caller
+ * frees the text with free, which also suits text from the library. */
 static char *schedules(const char *what, const plan_options *o) {
   bool file = strcmp(what, "-") == 0 || access(what, R_OK) == 0;
   if (file) return read_all(what);

@@ -20,8 +20,7 @@ typedef struct cpu_list {
 
 /* Returns the list of processors, which is empty (n = 0) if the system does not describe them. Free the list with cpus_free. */
 cpu_list cpus_allowed(void);
-/* Returns a list of n given processors. `system` is the folder that describes the processors, or NULL for
- * /sys/devices/system. Free the list with cpus_free. */
+/* Returns a list of n given processors. `system` is the folder that describes them, or NULL for /sys/devices/system. */
 cpu_list cpus_of(const int *cpu, int n, const char *system);
 void cpus_free(cpu_list *list);
 /* Returns the CPU affinity mask of a process (pid 0 for the calling process), or NULL if it is unknown. Sets *bytes
@@ -40,7 +39,7 @@ int cpus_apart(const cpu_list *list, int i, int j);
 /* Draws which processors are near each other (near.c). Prints one line for each innermost domain, with `title` in a
  * column of 18 characters on the left. */
 void near_draw(FILE *to, const char *title, const cpu_list *list);
-/* As above, as the lines of a JSON list. */
+/* Prints the same information as near_draw, as the lines of a JSON list. */
 void near_json(FILE *to, const cpu_list *list);
 
 #endif

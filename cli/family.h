@@ -9,7 +9,7 @@
 /* The implementations of MPI. FAMILY_ABI stands for any MPI that is used through the standard ABI of MPI 5.0. */
 typedef enum mpi_family { FAMILY_UNKNOWN, FAMILY_ABI, FAMILY_OMPI, FAMILY_MPICH } mpi_family;
 
-/* The name used in library file names ("abi", "ompi" or "mpich"), and the name that is shown to users. */
+/* family_tag returns "abi", "ompi" or "mpich", as in library file names. family_title returns the name for users. */
 const char *family_tag(mpi_family family);
 const char *family_title(mpi_family family);
 /* Returns the family with this tag, or FAMILY_UNKNOWN. */

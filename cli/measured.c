@@ -85,8 +85,8 @@ static void judge(const place *p, measured_size *row) {
 
 /* ---- all sizes ---- */
 
-/* Sets *far to the round-trip time in seconds that the machine's profile gives between the cores on which it was
- * measured. The time is 0 if the profile does not contain it, or if the ranks are on several machines. */
+/* Sets *far to the round-trip time between cores, in seconds, at the time when this machine's profile was measured.
+ * The time is 0 if the profile does not contain it, or if the ranks are on several machines. */
 static tutti_status distance(const bench_job *job, double *far) {
   char here[200] = "";
   uint64_t site[2] = {14695981039346656037u, 0};

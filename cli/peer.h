@@ -86,8 +86,7 @@ void peer_title(const peer_memory *m, char title[32]);
 /* Stores one line with the environment variables that change the behavior of this library. These are the variables
  * set by the user, and those that --compare sets if the user has not. The line may be empty. */
 void peer_settings(const peer_memory *m, char text[400]);
-/* Returns the name of the i-th environment variable that --compare sets for this library, and stores its value in
- * *value. Returns NULL if there are at most i such variables. */
+/* Returns the i-th variable that --compare sets for this library, and sets *value. Returns NULL after the last variable. */
 const char *peer_preset(const peer_memory *m, int i, const char **value);
 
 /* ---- starting the ranks and waiting for them (peer_start.c) ---- */

@@ -63,8 +63,8 @@ static void set(const char *name, const char *value) {
   setenv(name, value, 0); /* a setting of the user is kept */
 }
 
-/* Sets the environment of the launcher in the child process. Open MPI refuses to run as root without permission, and
- * looks for ssh, which is not needed on a single machine. A relocated Intel MPI needs to know its folder. */
+/* Sets environment variables for the launcher. Runs in the child process. Open MPI refuses to run as root without
+ * permission, and looks for ssh, which is not needed on one machine. A relocated Intel MPI needs to know its folder. */
 static void settings(const peer_memory *m, const peer_place *p) {
   static const char *const unset[] = {"TUTTI_EXPLAIN", "TUTTI_TRACE", "TUTTI_LOG", "TUTTI_RANK"};
   for (size_t i = 0; i < sizeof unset / sizeof *unset; i++) unsetenv(unset[i]);

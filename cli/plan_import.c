@@ -42,7 +42,7 @@ typedef struct importer {
   const char *why; /* the reason why it cannot be imported */
 } importer;
 
-/* Returns a pointer to a value in a buffer of a rank. In place, the buffers i and o are the same. */
+/* Returns a pointer to a value in a buffer of a rank. If the algorithm works in place, the buffers i and o are the same. */
 static value *at_place(importer *m, int rank, xml_place p, int chunk) {
   const xml_algo *a = m->a;
   const bool gathers = strcmp(a->coll, "allgather") == 0,

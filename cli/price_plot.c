@@ -22,8 +22,8 @@ typedef struct families {
   int line[FAMILIES]; /* its linetype: 1 or higher, or GREY */
 } families;
 
-/* Returns the index of the family of a plan, which is "fold" for the plan "fold(ring), 2 slices". Adds a new family,
- * without points, if necessary. Returns -1 if there is no space for a further family. Its plans are then not drawn. */
+/* Returns the index of a plan's family. For example, the plan "fold(ring), 2 slices" is in the family "fold". Adds a
+ * new family without points if necessary. Returns -1 if there is no space for it, and the plan is then not drawn. */
 static int family_of(families *f, const char *plan) {
   const size_t n = strcspn(plan, "(, \n");
   for (int i = 0; i < f->n; i++)
@@ -54,7 +54,7 @@ static void data_of_families(FILE *p, tutti_prices *prices, const price_picture 
   fprintf(p, "EOD\n");
 }
 
-/* Writes a block of points for each chosen plan. Stores the names of these plans in `names`, each followed by a newline. */
+/* Writes a block of points for each chosen plan. Stores the names of these plans in `names`, separated by newlines. */
 static int data_of_chosen(FILE *p, tutti_prices *prices, const price_picture *pic,
                           char names[NAMES]) {
   tutti_offer o = {.size = sizeof o};

@@ -70,7 +70,7 @@ int price_plot(tutti_prices *prices, const price_picture *picture);
 
 /* `tutti explain --measured` (measured.c). argv[at] is that word. */
 int explain_measured(int argc, char **argv, int at);
-/* The part of the usage page about it. */
+/* The part of the usage page that describes --measured. */
 #define EXPLAIN_MEASURED                                                                          \
   "\n"                                                                                            \
   "With --measured tutti times all plans that may run at each size, alternately, in the\n"        \

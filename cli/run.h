@@ -113,7 +113,7 @@ int run_part_read(run_options *o, const char *text);
 const char *run_hosts_open(const run_options *o);
 /* Runs the carrier, the local process that represents a remote host. Returns an exit status. */
 int run_carry(const run_options *o, int host);
-/* A part of the job, on one of its hosts, reads the job's id from its standard input, and ends when this input is closed. */
+/* Used by the process that runs one host's part of a job. It reads the job's id from standard input, and ends at end of file. */
 int run_part_begin(run_options *o);
 int run_part_hold(const run_options *o);
 
@@ -122,8 +122,8 @@ int run_part_hold(const run_options *o);
 /* Returns true if the job's rendezvous admits joiners. The guard must then notify the rendezvous whenever a rank ends. */
 bool run_joins(const run_options *o);
 /* Tells the rendezvous that process `rank` of this guard has ended. newcomer is the number of the joiner that ran in
- * this process, or -1 for one of the first ranks. If `again` is set, returns the number, less 1, of a joiner that
- * replaces the process, or -1 if no joiner may be started. */
+ * this process, or -1 for one of the first ranks. If `again` is set, returns the number of the joiner that replaces
+ * the process, minus 1. Returns -1 if no joiner may be started. */
 int run_joiner_ended(const run_options *o, int rank, int newcomer, bool again);
 /* run_host_lost tells the rendezvous that the part on host h has ended. lives[i] is true if a part is running on
  * host i. If `again` is set, the ranks may be restarted as joiners on host hosts[h].to, which has the fewest ranks.

@@ -10,7 +10,7 @@
 #include "cli.h"
 #include "run_guard.h"
 
-/* The first and the longest pause before a restart, in seconds. After pause_healed seconds of running, pauses start over. */
+/* The first and the longest pause before a restart, in seconds. A process that ran for pause_healed begins with the first. */
 static const double pause_first = 0.1, pause_most = 10, pause_healed = 10;
 
 /* Returns true if a restart would certainly fail, because a program that cannot be started on one host cannot be

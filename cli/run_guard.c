@@ -24,7 +24,7 @@
 #include "tutti_launch.h"
 
 static const double linger_seconds = 1, term_seconds = 2, kill_seconds = 5, tick_seconds = 0.02;
-/* Time for which the guard waits in case the front process has received a signal but has not passed it on yet. */
+/* How long the guard waits for the front process to report a signal, in milliseconds. */
 enum { front_ms = 50 };
 
 void run_guard_say(guard *g, const char *format, ...) {
@@ -150,8 +150,8 @@ static int rank_of(const guard *g, pid_t pid) {
 
 static void read_orders(guard *g);
 
-/* Returns true if the rank was ended by a signal that was sent to the whole job, for example by Ctrl-C. The rank may
- * receive this signal before the front process does. */
+/* Returns true if the rank was ended by a signal to the whole job, for example by Ctrl-C. The rank may receive such
+ * a signal before the front process does. In that case, waits briefly for the front process to report the signal. */
 bool run_interrupted(guard *g, int status) {
   const int s = run_status_of(status) - 128;
   if (s != SIGINT && s != SIGTERM && s != SIGHUP && s != SIGQUIT) return false;

@@ -265,8 +265,8 @@ int run_part_begin(run_options *o) {
   return 0;
 }
 
-/* Reads signals from the leash, and sends them to this process, which is the front and forwards them. The leash
- * closes when the carrier ends for any reason. The front and all processes that it started are then killed. */
+/* Reads signals from the leash, a connection to the carrier, and sends them to this process, which forwards them.
+ * The leash closes when the carrier ends. This process and all processes that it started are then killed. */
 static void *hold(void *options) {
   const run_options *o = options;
   unsigned char byte;

@@ -95,8 +95,8 @@ static long calls_after(const survey_plan *p, double last, double budget) {
   return fit < (double)least ? least : fit > (double)most ? most : (long)fit;
 }
 
-/* Ends a round. A plan is no longer timed after it took much longer than the best plan in two rounds in which the
- * cores stayed the same. The times are maxima over all ranks, so all ranks decide the same. */
+/* Ends a round. Stops timing a plan after it took much longer than the best plan in two rounds in which the cores
+ * stayed the same. Times are maxima over all ranks, so all ranks make the same decision. */
 static tutti_status end_round(const bench_job *job, const bench_options *o, survey_plan *plans,
                               int n, double far, double patience) {
   double best = 0;
@@ -120,7 +120,7 @@ static tutti_status end_round(const bench_job *job, const bench_options *o, surv
   return TUTTI_OK;
 }
 
-/* Measures on rank 0 how far the cores are apart. This is done before and after each round. */
+/* Measures on rank 0 how far the cores are apart. Called before and after each round. */
 static tutti_status look(const bench_job *job, double *far) {
   *far = job->rank == 0 ? cli_bounce() : 0;
   return tutti_allreduce(job->talk, far, far, 1, TUTTI_DOUBLE, TUTTI_MAX);

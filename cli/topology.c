@@ -230,7 +230,7 @@ static double largest_of(double n) {
   return fmax(1.25 * (log + n) - 2, 0.3);
 }
 
-/* Returns the number of messages by which the busiest of these links exceeds the mean. */
+/* Returns by how many messages the load of the busiest link exceeds the mean load of these links. */
 static double excess_of(double mean, double links, int nodes) {
   static const double ahead = 0.7;
   const double crossed = fmin(mean * links / nodes, 1);

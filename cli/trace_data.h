@@ -11,8 +11,7 @@
 #include "kept.h"
 #include "tutti_plan.h"
 
-/* Kinds of trace events, grouped by category. TRACE_WAIT and the kinds after it are steps, which happen during
- * events of the other kinds. */
+/* Kinds of trace events, by category. TRACE_WAIT and the kinds after it are steps, which happen during other events. */
 typedef enum trace_kind {
   TRACE_CALL,
   TRACE_START,

@@ -40,7 +40,7 @@ static bool has_one(tutti_comm *comm) {
          strncmp(plan, "aggregate(", 10) == 0;
 }
 
-/* Returns the number of hosts. Two ranks are on the same host if they are apart at no level. */
+/* Returns the number of hosts. Two ranks are on the same host if they share memory, that is, if tutti_comm_apart is 0. */
 static int hosts_of(tutti_comm *comm) {
   int hosts = 0;
   for (int r = 0; r < tutti_comm_size(comm); r++) {

@@ -9,7 +9,8 @@
 
 enum { ENOUGH = 4 }; /* rounds of a launch that count; more rounds do not add weight */
 
-/* Returns the core distance for which this launch's points are used, and sets *rounds to the number of their rounds. */
+/* Returns the core distance to use for this launch. This is `far` or near it if the launch measured there, otherwise
+ * the distance with the most rounds. Sets *rounds to the number of rounds at the returned distance. */
 static double seen(const tune_points *all, int launch, double far, int *rounds) {
   double most = 0;
   *rounds = -1;

@@ -85,8 +85,8 @@ static tutti_status trips(const hosts *l, int k, int phase, double *seconds) {
   return status;
 }
 
-/* Repeats a measurement until it has taken long enough. All hosts agree on this, because they know the same times.
- * Sets *seconds to the median for streams. For messages, the minimum is used, because it is disturbed least. */
+/* Repeats a measurement until it has taken long enough. All hosts use the same times to decide this, so they stop
+ * together. Sets *seconds to the median for streams, and to the minimum for messages, because it is disturbed least. */
 static tutti_status repeat(const hosts *l, int k, int phase, double *seconds) {
   double each[REPEATS], took = 0, slowest = 0;
   tutti_status status = TUTTI_OK;

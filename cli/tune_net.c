@@ -227,7 +227,7 @@ static void figures_of(const line *l, const found *f, const char *level, tune_re
 
 /* ---- all levels ---- */
 
-/* Returns true if this rank measures level k: it represents its domain there, inside the first domain of the next level. */
+/* Returns true if this rank is the first in its domain of the k-th level, within the first domain of the next level. */
 static bool plays(tutti_comm *comm, int k, const char **level) {
   const int rank = tutti_comm_rank(comm), ranks = tutti_comm_size(comm);
   const char *name;

@@ -56,7 +56,7 @@ static uint32_t big_endian(const uint8_t *b) {
   return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
 }
 
-/* Reads the header of a file, which consists of a magic number, the number of items and, for pictures, twice the number 28. */
+/* Reads the header of a file: a magic number, the number of items and, for pictures, their height and width (28 and 28). */
 static bool read_header(gzFile file, const char *path, uint32_t magic, int64_t *count) {
   uint8_t head[16];
   char what[200];

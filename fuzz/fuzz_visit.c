@@ -91,7 +91,7 @@ static void put_numbers(size_t n) {
   }
 }
 
-/* Writes a table of all ranks, which is correct except for some random bytes. Returns the size of the table in bytes. */
+/* Writes a table of all ranks in which only some bytes are incorrect. Returns the size of the table in bytes. */
 static size_t put_table(char *to, int ranks) {
   uint32_t offset = (uint32_t)tt_row_bytes(((size_t)ranks + 1) * sizeof offset);
   for (int r = 0; r <= ranks; r++) {

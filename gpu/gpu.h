@@ -138,9 +138,9 @@ gpu_context *gpu_context_of(gpu_world *w, int device);
 /* Makes the primary context of the device current. Sets *pushed to true if another context was current before.
  * Returns 0, or -1 on error. */
 int gpu_enter(gpu_world *w, int device, bool *pushed);
-/* Makes any context current: the context that this thread already has or, if none, that of an active device. */
+/* Makes a context current. This is the one that the thread already has or, if none, that of an active device. */
 int gpu_enter_any(gpu_world *w, bool *pushed);
-/* Called after each of the two above that returned 0. */
+/* Must be called after gpu_enter or gpu_enter_any has returned 0. */
 void gpu_leave(gpu_world *w, bool pushed);
 /* gpu_enter and gpu_leave also count a call of the driver for the watcher (watch.c). These two functions only count.
  * gpu_came_back returns `failed`. */
@@ -180,7 +180,7 @@ void gpu_let_go(gpu_hold *hold);
 /* Creates the watcher thread, which runs until the process ends. Must be called before the first stream is held.
  * Returns 0, or -1 on error. */
 int gpu_watcher_start(gpu_world *w);
-/* Adds a held stream to the watcher, which lets the stream continue if tutti cannot, until gpu_unwatch is called. */
+/* Adds a held stream to the watcher. Until gpu_unwatch is called, the watcher releases the stream if tutti cannot. */
 void gpu_watch(gpu_world *w, gpu_hold *hold);
 /* Removes a held stream from the watcher. Returns 0, or -1 if the watcher has already let the stream continue. */
 int gpu_unwatch(gpu_world *w, gpu_hold *hold);

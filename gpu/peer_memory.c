@@ -148,7 +148,7 @@ static bool is_past(const gpu_mapping *m, const tutti_device_name *name) {
          (m->name.id != name->id || memcmp(m->name.handle, name->handle, sizeof name->handle));
 }
 
-/* Returns the mapping of the allocation with this name, or NULL. Also closes the mappings of freed allocations. */
+/* Returns the mapping of the allocation with this name, or NULL if there is none. Also closes mappings of freed allocations. */
 static gpu_mapping *mapping_find(gpu_world *w, int device, const tutti_device_name *name) {
   gpu_mapping *found = NULL;
   for (gpu_mapping **at = &w->mappings; *at;) {

@@ -193,7 +193,7 @@ static int to_bfloat(ptx_writer *w, int x) {
   return bits;
 }
 
-/* Rounds a 32-bit float to 8 bits: denormal results by a floating-point addition, other results as integers. */
+/* Rounds a 32-bit float to 8 bits. Denormal results are rounded by a floating-point addition, others as integers. */
 static int to_tiny(ptx_writer *w, int x) {
   const tiny f = tiny_of(w);
   const int shift = 127 + 24 - f.bias - f.bits, sign = w->r++, u = w->r++, small = w->r++,

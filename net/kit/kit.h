@@ -136,7 +136,7 @@ static inline bool kit_progress_due(kit_net *n) {
 int kit_report(kit_net *n, tutti_net_done *done, int most);
 /* Sleeps until one of the two descriptors is readable or the timeout expires. A descriptor of -1 is ignored. */
 void kit_sleep(int wakes, int also, int microseconds);
-/* Writes the text for `fate` of the function table: this host has not answered for `silence` seconds. */
+/* Writes that this host has not answered for `silence` seconds. Networks return this text from `fate`. */
 int kit_say_silent(const char *host, int silence, char *words, size_t size);
 
 /* ---- addresses (kit_address.c) ---- */
