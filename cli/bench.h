@@ -80,7 +80,7 @@ void bench_compare_defaults(bench_options *o, int argc, char **argv);
 int bench_parse(const char *command, bench_options *o, int argc, char **argv);
 bool bench_reduces(tutti_coll coll); /* true if the collective takes an op */
 bool bench_rooted(tutti_coll coll);  /* true if the collective takes a root */
-/* Returns the message size to measure after `bytes`, or a value above o->last if there is none. */
+/* Returns the message size to measure after `bytes`. After the last size, the result is larger than o->last. */
 size_t bench_next(const bench_options *o, size_t bytes);
 size_t bench_sizes(const bench_options *o); /* the number of sizes */
 

@@ -32,8 +32,7 @@ int cpus_keep_to(int cpu);
 /* The levels of the processor topology, from the outermost. */
 enum { CPUS_LEVELS = 3 };
 extern const char *const cpus_level[CPUS_LEVELS];
-/* Returns the outermost level at which processors i and j of the list belong to different domains, or CPUS_LEVELS if
- * there is no such level. */
+/* Returns the outermost level that separates processors i and j of the list, or CPUS_LEVELS if no level separates them. */
 int cpus_apart(const cpu_list *list, int i, int j);
 
 /* Draws which processors are near each other (near.c). Prints one line for each innermost domain, with `title` in a

@@ -34,7 +34,7 @@ static const family_entry families[] = {
                      {"libmpi.so.40*"},
                      {"*Open MPI*", "*OpenRTE*", "*Open RTE*", "*PRRTE*"}},
     /* Intel MPI, MVAPICH, HPE Cray MPICH and ParaStation MPI have the same binary interface as MPICH. The mpiexec of
-     * ParaStation MPI prints a version number of its own. */
+     * ParaStation MPI prints its own version number. */
     [FAMILY_MPICH] = {"mpich",
                       "MPICH",
                       {"libmpi.so.12*", "libmpich.so.12*", "libmpi_*.so.12*"},

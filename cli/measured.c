@@ -103,7 +103,7 @@ static tutti_status distance(const bench_job *job, double *far) {
   return status ? status : tutti_allreduce(job->talk, far, far, 1, TUTTI_DOUBLE, TUTTI_MAX);
 }
 
-/* Measures rounds until every size has `wanted` rounds in which the cores were at the distance `far`. */
+/* Measures until every size has `wanted` rounds with the cores at the distance `far`. */
 static tutti_status rounds(const bench_job *job, const bench_options *o, place *at,
                            measured_size *rows, size_t n, bool duel, long wanted, double far) {
   long least = 0;

@@ -22,8 +22,8 @@ typedef struct mpi_options {
   char **argv;
 } mpi_options;
 
-/* Executes the command in place of this process, with the library preloaded. If that fails, prints an error message
- * and returns an exit status. */
+/* Replaces this process with the command, and preloads the library. If that fails, prints an error message and
+ * returns an exit status. */
 int mpi_start(const mpi_options *o, const char *library);
 /* `tutti mpi --compare` (mpi_compare.c). Returns an exit status. */
 int mpi_compare(const mpi_options *o, const char *library);

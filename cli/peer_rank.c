@@ -24,8 +24,7 @@
 
 enum { LEAST_CALLS = 3, MOST_CALLS = 20000, SETTLE = 12, TRIAL = 24 };
 
-/* The state of a rank: its membership in the tutti job, and its handle to the other library, in which it has the
- * same rank number. */
+/* The state of a rank: its membership in the tutti job, and its connection to the other library. */
 typedef struct rank_state {
   bench_job job[PEER_SIDES]; /* the `other` of PEER_OTHER calls that library */
   peer_sync sync;

@@ -117,7 +117,7 @@ static void show_head(const bench_options *o, peer_memory *const *all, int n) {
   }
 }
 
-/* Prints the range of cache-line round-trip times over all rounds in which the cores were in this state. */
+/* Prints the shortest and the longest round-trip time of a cache line while the cores were in this state. */
 static void show_distance(peer_memory *const *all, int n, peer_state state) {
   double least = 0, most = 0;
   int rounds = 0;

@@ -90,7 +90,7 @@ static void send(importer *m, int rank, int to, int channel, value *from) {
   fputc('\n', m->to[rank]);
 }
 
-/* Returns the oldest message from rank `from` to rank `to`, or NULL if there is none or it was sent on another channel. */
+/* Returns the oldest message from rank `from` to rank `to`, or NULL if no message exists or the channel differs. */
 static message **oldest(importer *m, int from, int to, int channel) {
   for (message **at = &m->first; *at; at = &(*at)->next)
     if ((*at)->from == from && (*at)->to == to) return (*at)->channel == channel ? at : NULL;

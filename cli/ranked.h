@@ -14,8 +14,8 @@
 bool job_inside(void);
 int job_rank(void);
 
-/* Executes `tutti run -n N tutti COMMAND ...` in place of this process, with the same arguments. If that fails,
- * prints an error message and returns an exit status. */
+/* Replaces this process with `tutti run -n N tutti COMMAND ...`, keeping the arguments. If that fails, prints an
+ * error message and returns an exit status. */
 int job_start(const char *command, long ranks, int argc, char **argv);
 
 /* Executes the variant of this command that is linked with an MPI, if this process was started by that MPI and this command is
@@ -30,7 +30,7 @@ int job_fail_alike(int status);
 
 /* ---- meet.c, meet_mpi.c ---- */
 
-/* Returns the family of the MPI with which this command is linked, such as "ompi", or NULL if it is not linked with one. */
+/* The MPI that this command is linked with, such as "ompi", or NULL if the command is not linked with an MPI. */
 extern const char *const job_family;
 /* Creates a communicator of all ranks. It must be freed before the call of job_leave, which ends the job. */
 tutti_status job_join(tutti_comm **comm);

@@ -53,7 +53,7 @@ typedef struct run_options {
   int leash;         /* for a part: the job ends when this descriptor closes */
 } run_options;
 
-/* The signal mask and process group with which the front process was started. The ranks get the same ones. */
+/* The signal mask and process group that the front process had when it was started. The ranks get the same ones. */
 typedef struct run_origin {
   sigset_t mask;
   pid_t group;
@@ -166,7 +166,7 @@ size_t run_relay_fill(run_relay *relay, struct pollfd *fds);
 void run_relay_serve(run_relay *relay, const struct pollfd *fds, size_t n);
 /* Returns true if all pipes have reached end of file and all lines have been written. */
 bool run_relay_idle(const run_relay *relay);
-/* Returns the errno value of the error that prevented output from being written, or 0 if there was none. */
+/* Returns the errno value of the error that prevented output from being written, or 0 if no error has occurred. */
 int run_relay_error(const run_relay *relay);
 /* Returns true if all lines of the guard have been written, even if pipes are still open. */
 bool run_relay_flushed(const run_relay *relay);

@@ -47,7 +47,7 @@ int run_joiner_ended(const run_options *o, int rank, int newcomer, bool again) {
   return ask(&news, &first) > 0 ? first - 1 : -1;
 }
 
-/* Returns the host with the fewest ranks among those that are alive or unused, or -1 if there is no such host. */
+/* Returns the host with the fewest ranks among those that are alive or unused, or -1 if no host qualifies. */
 static int least_loaded(const run_options *o, int lost, const bool *lives) {
   int best = -1, fewest = 0;
   for (int i = 0; i < o->nhosts; i++) {

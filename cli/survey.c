@@ -95,8 +95,8 @@ static long calls_after(const survey_plan *p, double last, double budget) {
   return fit < (double)least ? least : fit > (double)most ? most : (long)fit;
 }
 
-/* Ends a round. Stops timing a plan after it took much longer than the best plan in two rounds in which the cores
- * stayed the same. Times are maxima over all ranks, so all ranks make the same decision. */
+/* Ends a round. Stops timing a plan after it was much slower than the best plan in two rounds without a migration of
+ * cores. Times are maxima over all ranks, so all ranks make the same decision. */
 static tutti_status end_round(const bench_job *job, const bench_options *o, survey_plan *plans,
                               int n, double far, double patience) {
   double best = 0;

@@ -47,8 +47,8 @@ tutti_status survey_time(const bench_job *job, const bench_options *o, const ben
                          const char *override, survey_plan *plans, int n, bool looks,
                          double patience);
 
-/* Keeps the rounds in which the cores were at the distance `wanted`, and ignores all others. Returns the number of
- * rounds that were kept, as a minimum over all plans. */
+/* Keeps the rounds with the cores at the distance `wanted`, and ignores all others. Returns the number of rounds
+ * that were kept, as a minimum over all plans. */
 int survey_keep(survey_plan *plans, int n, double wanted);
 /* Returns the fastest plan, or NULL if none ran. */
 const survey_plan *survey_best(const survey_plan *plans, int n);

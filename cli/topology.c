@@ -193,7 +193,7 @@ static mixture mix_fat_tree(const shape *s, const topology *t) {
 
 /* The link between two routers of a group carries the messages between the nodes of these routers, and messages that
  * leave or enter the group through one of the two routers. Messages between groups pass one more link at each end,
- * unless the node is connected to the router at which the global link ends. */
+ * unless the node is connected to the router with the global link. */
 static mixture mix_dragonfly(const shape *s, const topology *t) {
   const double group = s->n[1] * s->n[2], others = s->n[0] - 1;
   mixture x = {.way = 5 - 2.0 / s->n[1],

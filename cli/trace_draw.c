@@ -28,7 +28,7 @@ static int64_t edge(const picture *p, int column) {
   return p->from + (p->to - p->from) / COLUMNS * column;
 }
 
-/* Returns the column in which a time is drawn, -1 if the time is before the picture, or COLUMNS if it is after the picture. */
+/* Returns the column for a time, -1 if the time is before the picture, or COLUMNS if it is after the picture. */
 static int column_of(const picture *p, int64_t time) {
   if (time < p->from) return -1;
   const int64_t column = (time - p->from) / ((p->to - p->from) / COLUMNS);

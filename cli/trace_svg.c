@@ -62,7 +62,7 @@ static void write_xml(FILE *f, const char *text) {
     }
 }
 
-/* Draws a bar with a tooltip. *end is the position at which the previous bar ended. */
+/* Draws a bar with a tooltip. *end is the right end of the previous bar. */
 static void draw_bar(const canvas *c, const char *class, const trace_event *e, double y,
                      double high, double *end) {
   static const double least = 1. / 3;

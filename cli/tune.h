@@ -112,7 +112,7 @@ void tune_fit(const tune_points *points, bool crowded, double until, tune_result
 /* Measures the model parameters for ranks of a job that do not share memory. Rank 0 gets the result. */
 tutti_status tune_network(tutti_comm *comm, tune_result *r);
 
-/* A barrier in which ranks sleep until all other ranks have arrived. */
+/* A barrier. Ranks sleep in it until all other ranks have arrived. */
 tutti_status tune_sleep(tutti_comm *comm);
 
 /* ---- hosts with different links (tune_hosts.c) ---- */

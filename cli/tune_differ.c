@@ -18,7 +18,7 @@
 #define BYTES_DIFFER    0.2
 #define MESSAGES_DIFFER 1.0
 
-/* Returns the median. Of two middle values, the smaller one is used, because slow hosts are exceptions. */
+/* Returns the median. For an even number of values, this is the smaller middle value, because slow hosts are exceptions. */
 static double median_of(const double *values, int n) {
   double *sorted = malloc((size_t)n * sizeof *sorted), median = 0;
   if (!sorted) return 0;

@@ -105,7 +105,7 @@ static const struct {
     {"code.lossless", "lossless", "s/B: the same without loss"},
 };
 
-/* Fills the array with approximately normally distributed numbers, each of which is the sum of four random numbers. */
+/* Fills the array with approximately normally distributed numbers, by adding four random numbers for each. */
 static void fill_normal(float *x, size_t n) {
   uint64_t seed = 1;
   for (size_t i = 0; i < n; i++) {

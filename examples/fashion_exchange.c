@@ -109,8 +109,8 @@ void exchange_start(exchange *x, int l, int piece) {
   f->pending = true;
 }
 
-/* Tests the sums in the order in which they were started, and stops at the first one that is not complete. Further
- * tests are unnecessary, because every test advances all sums. */
+/* Tests the sums in the order of their start, and stops at the first one that is not complete. Further tests are
+ * unnecessary, because every test advances all sums. */
 void exchange_poke(exchange *x) {
   double begin = now();
   int done = 1;

@@ -235,7 +235,7 @@ static int send_nothing(void *self, int slot, int peer, int tag, const void *byt
   return 0;
 }
 
-/* Makes calls fail after 100 polls. The settings of rank 0 may start calls in which no other rank takes part here. */
+/* Makes calls fail after 100 polls. The settings of rank 0 may start calls that no other rank joins here. */
 static int polls;
 static int poll_a_while(void *self, int slots, tutti_net_done *out, int most, int *n) {
   return posted_net_poll(self, slots, out, most, n) || ++polls > 100;

@@ -34,7 +34,7 @@ typedef struct gpu_kernels {
   CUfunction of[GPU_UNROLLED + 1]; /* indexed by the number of operands; [0] handles any number */
 } gpu_kernels;
 
-/* A word in pinned memory, on a cache line of its own. A held stream waits until the word reaches a certain value. */
+/* A word in pinned memory, on a separate cache line. A held stream waits until the word reaches a certain value. */
 typedef struct gpu_word {
   _Alignas(64) uint32_t value;
 } gpu_word;

@@ -20,7 +20,7 @@ _Static_assert(sizeof(CUuuid) == sizeof(((tutti_device_name *)0)->device), "a UU
 
 /* ---- names ---- */
 
-/* Returns the stored handle to an allocation, or NULL if there is none. The caller must hold the lock. */
+/* Returns the stored handle to an allocation, or NULL if no handle is stored. The caller must hold the lock. */
 static const gpu_handle *handle_find(gpu_world *w, unsigned long long id) {
   const gpu_handle *h = w->handles;
   while (h && h->id != id) h = h->next;
@@ -148,7 +148,8 @@ static bool is_past(const gpu_mapping *m, const tutti_device_name *name) {
          (m->name.id != name->id || memcmp(m->name.handle, name->handle, sizeof name->handle));
 }
 
-/* Returns the mapping of the allocation with this name, or NULL if there is none. Also closes mappings of freed allocations. */
+/* Returns the mapping of the allocation with this name, or NULL if it is not mapped. Also closes mappings of freed
+ * allocations. */
 static gpu_mapping *mapping_find(gpu_world *w, int device, const tutti_device_name *name) {
   gpu_mapping *found = NULL;
   for (gpu_mapping **at = &w->mappings; *at;) {

@@ -50,7 +50,7 @@ static int ask(gpu_world *w, const void *at, unsigned long long id, tutti_device
   return foreign(w, device, context);
 }
 
-/* Returns the data that this thread has cached about an allocation, or NULL if there is none. */
+/* Returns the data that this thread has cached about an allocation, or NULL if it has not cached any. */
 static const known *find(const gpu_world *w, unsigned long long id) {
   for (int i = 0; i < KNOWN; i++)
     if (last[i].place.id == id && last[i].world == w) return &last[i];

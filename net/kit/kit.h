@@ -125,7 +125,7 @@ void kit_complete(kit_slot *s, int failed);
 /* kit_ask records that a send waits for a receipt. kit_unask records that the send no longer waits. */
 void kit_ask(kit_slot *s);
 void kit_unask(kit_slot *s);
-/* Returns the send to which a receipt from `peer` belongs, or NULL if there is no such send. */
+/* Returns the send that is waiting for this receipt from `peer`, or NULL if no send is waiting for it. */
 void *kit_receipt(kit_net *n, int peer, int tag);
 /* Returns true if this poll should make progress. Polls that can already report a completed request usually skip that. */
 static inline bool kit_progress_due(kit_net *n) {
