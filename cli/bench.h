@@ -40,8 +40,8 @@ typedef struct bench_job {
                         const struct bench_call *call); /* measured instead of tutti's; or NULL */
 } bench_job;
 
-/* One call, which is repeated as often as needed. The buffers can hold the call's whole vector, which is P * count
- * elements in some collectives. In place, src and dst are the same buffer. */
+/* One measured call, which is repeated as often as needed. The buffers are large enough for the longest vector of
+ * the collective, which has P * count elements in some collectives. In place, src and dst are the same buffer. */
 typedef struct bench_call {
   tutti_coll coll;
   tutti_type type;
@@ -52,8 +52,8 @@ typedef struct bench_call {
   void *src, *dst;             /* as passed to the call */
 } bench_call;
 
-/* The results of a call, in seconds per call of the slowest rank. Each repeat provides the mean of its calls; the
- * first four values are statistics over these means. */
+/* The results for one call, in seconds per call on the slowest rank. Each repeat gives the mean time of its calls.
+ * The first four fields are statistics over these means. */
 typedef struct bench_side {
   double least, median, most;
   double p99;          /* 0 if there are fewer than 100 repeats */
@@ -76,17 +76,17 @@ extern const bench_options bench_defaults;
 /* `tutti bench --compare` (compare.c). bench_compare_defaults sets the defaults of its options. */
 int bench_compare(const bench_options *o);
 void bench_compare_defaults(bench_options *o, int argc, char **argv);
-/* Parses argv over the defaults in *o, for `command`. Returns 0, or the exit status to use after an error message. */
+/* Parses argv into *o, which already holds the defaults. Returns 0, or the exit status to use after an error message. */
 int bench_parse(const char *command, bench_options *o, int argc, char **argv);
 bool bench_reduces(tutti_coll coll); /* true if the collective takes an op */
 bool bench_rooted(tutti_coll coll);  /* true if the collective takes a root */
-/* Returns the size after `bytes`. After the last size, the result is larger than o->last. */
+/* Returns the message size to measure after `bytes`. After the last size, the result is larger than o->last. */
 size_t bench_next(const bench_options *o, size_t bytes);
 size_t bench_sizes(const bench_options *o); /* the number of sizes */
 
 /* ---- the ranks of a command (bench_job.c) ---- */
 
-/* Joins this rank to its job and creates two communicators. All ranks contribute data. */
+/* Joins this rank to its job and creates two communicators. Every rank contributes data to the collectives. */
 tutti_status bench_join(bench_job *job);
 void bench_leave(bench_job *job);
 
@@ -96,8 +96,8 @@ typedef struct bench_buffers {
   void *a, *b;
 } bench_buffers;
 
-/* Returns the count of a call whose longer vector has about `bytes` bytes, and sets *whole to its exact size in
- * bytes. */
+/* Returns the element count for a call whose longer vector has about `bytes` bytes. Sets *whole to the exact size of
+ * that vector in bytes. */
 size_t bench_count(int ranks, const bench_options *o, size_t bytes, size_t *whole);
 tutti_status bench_acquire(const bench_job *job, const bench_options *o, size_t whole,
                            bench_buffers *m);
@@ -109,10 +109,10 @@ bench_call bench_call_of(const bench_job *job, const bench_options *o, size_t co
 /* ---- one call (bench_time.c) ---- */
 
 tutti_status bench_run(const bench_job *job, const bench_call *call);
-/* Times the call as specified by the options. Fills in all of `side` except `wrong`. */
+/* Measures the call according to the options, and fills in all fields of `side` except `wrong`. */
 tutti_status bench_time(const bench_job *job, const bench_options *o, const bench_call *call,
                         bench_side *side);
-/* Sets *n to the number of calls that fit into the budget of a repeat; the same on all ranks. */
+/* Sets *n to the number of calls that fit into the time budget of one repeat. All ranks get the same number. */
 tutti_status bench_iterations(const bench_job *job, const bench_options *o, const bench_call *call,
                               long *n);
 /* Measures this rank's seconds per call in one repeat of n calls. */
@@ -121,8 +121,8 @@ tutti_status bench_repeat(const bench_job *job, const bench_options *o, const be
 
 /* ---- checking results (bench_check.c) ---- */
 
-/* Fills the buffers, makes one call, and compares the result with a plain computation. *wrong is the number of
- * elements that differ, on all ranks together. */
+/* Fills the buffers, makes one call, and compares its result with a plain computation. Sets *wrong to the number of
+ * elements that differ, summed over all ranks. */
 tutti_status bench_check(const bench_job *job, const bench_call *call, int64_t *wrong);
 
 /* ---- output for people and for programs (bench_show.c, bench_plot.c); rank 0 only ---- */
@@ -130,19 +130,19 @@ tutti_status bench_check(const bench_job *job, const bench_call *call, int64_t *
 void bench_show_head(const bench_job *job, const bench_options *o);
 void bench_show_row(const bench_options *o, const bench_row *row);
 void bench_show_foot(const bench_options *o, const bench_row *rows, size_t n);
-/* Shows a progress bar on stderr, if that is a terminal: `done` of `all`. all == 0 removes it. */
+/* If stderr is a terminal, shows a progress bar with `done` of `all` steps completed. Removes the bar if `all` is 0. */
 void bench_progress(size_t done, size_t all, size_t bytes);
 
-/* Return 0, or the exit status to use after an error message. */
+/* bench_results and bench_plot return 0, or the exit status to use after an error message. */
 int bench_results(const bench_job *job, const bench_options *o, const bench_row *rows, size_t n);
 int bench_plot(const bench_job *job, const bench_options *o, const bench_row *rows, size_t n);
-/* Write the results in the format of --format, to stdout or to the file of -o. bench_output returns NULL after an
- * error message. bench_output_close returns 0, or the exit status to use after an error message. bench_table returns
- * true if the table is printed. */
+/* Write the results in the format given by --format, to stdout or to the file given by -o. bench_output returns NULL
+ * after an error message. bench_output_close returns 0, or the exit status to use after an error message.
+ * bench_table returns true if the results are printed as a table. */
 FILE *bench_output(const char *command, const bench_options *o);
 int bench_output_close(const char *command, const bench_options *o, FILE *f);
 bool bench_table(const bench_options *o);
-/* Checks, before anything is measured, that the files of --plot and -o can be written. */
+/* Checks that the files given by --plot and -o can be written, before any time is spent on measurements. */
 int bench_files_ready(const char *command, const bench_options *o);
 
 #endif

@@ -34,8 +34,8 @@ static bool is_fp8(tutti_type type) {
   return type == TUTTI_FP8_E4M3 || type == TUTTI_FP8_E5M2;
 }
 
-/* Element i of rank r. For any number of ranks, sums do not exceed ADDING (ADDING_FP8 with 8 bits) and products do
- * not exceed 1 << DOUBLING. */
+/* Returns element i of the input of rank r. For any number of ranks, a sum does not exceed ADDING (ADDING_FP8 for
+ * 8-bit floats), and a product does not exceed 1 << DOUBLING. */
 static value brought(const bench_call *c, int ranks, int rank, size_t i) {
   uint32_t h = mixed((uint32_t)rank, (uint32_t)i);
   value x = {(int64_t)(h % 100), rank};
@@ -69,8 +69,8 @@ static value fold(tutti_op op, value a, value b) {
   }
 }
 
-/* Converts a float of moderate size to fp16 or bf16, rounding to nearest even. First the exponent is adjusted to the
- * bias of the narrow type, then the lowest `drop` bits are removed. */
+/* Converts a float of moderate size to fp16 or bf16, rounding to nearest even. The exponent is first adjusted to the
+ * bias of the narrow type, then the lowest `drop` bits are rounded away. */
 static uint16_t narrow(float x, int drop, int bias) {
   uint32_t bits;
   memcpy(&bits, &x, sizeof bits);
@@ -80,8 +80,8 @@ static uint16_t narrow(float x, int drop, int bias) {
   return (uint16_t)(sign | rest >> drop);
 }
 
-/* As above, to 8 bits, with `fraction` bits for the fraction. x is not negative. If it is less than the smallest
- * normal number, it is a multiple of the smallest subnormal: a mean over many ranks. */
+/* Converts a nonnegative float to an 8-bit float with `fraction` fraction bits, rounding to nearest even. A value below the
+ * smallest normal number, such as a mean over many ranks, becomes a multiple of the smallest subnormal number. */
 static uint8_t narrow8(float x, int fraction, int bias) {
   const float normal = 1.0f / (float)(1 << (bias - 1));
   const float unit = normal / (float)(1 << fraction), shift = unit * 8388608.0f;
@@ -142,8 +142,8 @@ static void encode(tutti_type type, value x, int ranks, unsigned char *to) {
   }
 }
 
-/* Computes one period of the reduction over ranks first to end - 1. `reduced` means that the collective reduces, so
- * that a logical op turns even the value of a single rank into 0 or 1. */
+/* Computes one period of the expected result of a reduction over the ranks first to end - 1. `reduced` is true if
+ * the collective reduces. A logical op then turns even the value of a single rank into 0 or 1. */
 static void make_period(const bench_call *c, int ranks, int first, int end, bool reduced,
                         unsigned char *period) {
   size_t size = tutti_type_size(c->type);
@@ -160,7 +160,7 @@ static void fill(const unsigned char *period, size_t size, unsigned char *to, si
     memcpy(to + at * size, period, (count - at < PERIOD ? count - at : PERIOD) * size);
 }
 
-/* Returns the number of elements of `got` that differ from the periodic result. got[0] has index `from`. */
+/* Returns the number of elements in `got` that differ from the expected result, beginning at its element `from`. */
 static int64_t differ(const unsigned char *period, size_t size, size_t from,
                       const unsigned char *got, size_t count) {
   int64_t wrong = 0;
@@ -175,8 +175,8 @@ static int64_t differ(const unsigned char *period, size_t size, size_t from,
   return wrong;
 }
 
-/* Returns the number of wrong elements in a dst that has a block from each rank, which starts at element `from` of
- * that rank's src. */
+/* Returns the number of wrong elements in dst, which holds one block from each rank. Every block begins with element
+ * `from` of its rank's src. */
 static int64_t judge_blocks(const bench_job *job, const bench_call *c, size_t from,
                             unsigned char *period) {
   size_t size = tutti_type_size(c->type), part = c->count * size;
@@ -188,7 +188,7 @@ static int64_t judge_blocks(const bench_job *job, const bench_call *c, size_t fr
   return wrong;
 }
 
-/* Returns the number of wrong elements on this rank. `period` has memory for one period. */
+/* Returns the number of wrong elements on this rank. `period` is scratch memory for PERIOD elements. */
 static int64_t judge(const bench_job *job, const bench_call *c, unsigned char *period) {
   const int me = job->rank, root = c->root;
   int first = 0, end = job->data; /* the result combines these ranks */

@@ -54,7 +54,7 @@ const char bench_usage[] =
     "(reduce_scatter, allgather, gather, scatter, alltoall), else 1. The size is that of\n"
     "the whole vector, with all blocks. Exit status: 0; 1 if a result was wrong.\n";
 
-/* The command that is parsing its options. `tutti explain --measured` has the same ones. */
+/* The command whose options are parsed: `tutti bench`, or `tutti explain --measured`, which has the same options. */
 static const char *command = "bench";
 
 enum {
@@ -148,7 +148,7 @@ static int take_file(const char **file) {
   return *optarg ? 0 : cli_fail(CLI_USAGE, command, "a file name is empty");
 }
 
-/* Rejects the name of an op: in nccl-tests, -o selects the op. */
+/* Reports an error if the argument is the name of an op, because in nccl-tests -o selects the op. */
 static int take_output(bench_options *o) {
   for (int i = 0; i < TUTTI_OP_COUNT; i++)
     if (strcmp(optarg, tutti_op_name((tutti_op)i)) == 0)

@@ -28,7 +28,7 @@ void bench_show_head(const bench_job *job, const bench_options *o) {
   fflush(stdout);
 }
 
-/* Prints microseconds in nine columns, with as many decimals as fit. */
+/* Prints a time in microseconds in a column of nine characters, with as many decimals as fit. */
 static void show_us(double seconds, int width) {
   double us = 1e6 * seconds;
   printf(" %*.*f", width, us < 1000 ? 3 : us < 100000 ? 1 : 0, us);

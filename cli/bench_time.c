@@ -34,7 +34,7 @@ tutti_status bench_run(const bench_job *job, const bench_call *c) {
   }
 }
 
-/* Measures the seconds per iteration on this rank, after a barrier. */
+/* Synchronizes the ranks with a barrier, then measures the seconds per iteration on this rank. */
 static tutti_status loop(const bench_job *job, const bench_call *call, long n, double *seconds) {
   tutti_status status = tutti_barrier(job->talk);
   double from = cli_now();
@@ -66,7 +66,7 @@ tutti_status bench_repeat(const bench_job *job, const bench_options *o, const be
   return status;
 }
 
-/* Measures the seconds per iteration on the slowest rank; the result is the same on all ranks. */
+/* Measures the seconds per iteration on the slowest rank. All ranks get the same result. */
 static tutti_status slowest(const bench_job *job, const bench_options *o, const bench_call *call,
                             long n, double *seconds) {
   const bool touch = o->cycle && call->coll != TUTTI_BARRIER;
@@ -80,14 +80,14 @@ static long fit(double budget, double once) {
   return n < LEAST_ITERATIONS ? LEAST_ITERATIONS : n > MOST_ITERATIONS ? MOST_ITERATIONS : (long)n;
 }
 
-/* The number of iterations of a trial: TRIAL, if these take less than a second. */
+/* Returns the number of iterations in a trial. It is at least TRIAL, unless TRIAL iterations would take more than a second. */
 static long trial(double budget, double once) {
   long n = fit(budget, once);
   return n < TRIAL && once * TRIAL < 1 ? TRIAL : n;
 }
 
-/* The first calls are slow because they touch memory for the first time. Trials are repeated until they get no
- * faster. */
+/* The first calls are slow because they touch memory for the first time, so trials are repeated until they stop
+ * getting faster. */
 tutti_status bench_iterations(const bench_job *job, const bench_options *o, const bench_call *call,
                               long *n) {
   *n = o->iterations;

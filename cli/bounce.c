@@ -74,7 +74,7 @@ double cli_bounce_between(int one, int other) {
   return took;
 }
 
-/* Finds the first two cores that a process may use. Returns how many it found. */
+/* Finds the first two cores on which this process may run. Returns the number of cores found. */
 static int two_of(pid_t pid, int cpu[2]) {
   int n = 0;
   size_t bytes;

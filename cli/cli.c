@@ -97,7 +97,7 @@ void cli_json_string(const char *text, int length) {
   putchar('"');
 }
 
-/* Edit distance in which swapping two adjacent letters costs 1. Returns 99 for words of more than 63 bytes. */
+/* Returns the edit distance, counting a swap of adjacent letters as 1. Returns 99 if a word is longer than 63 bytes. */
 static size_t distance(const char *a, const char *b) {
   size_t n = strlen(a), m = strlen(b);
   if (n > 63 || m > 63) return 99;
@@ -148,7 +148,7 @@ static const struct {
                {"-w", "-o FILE"},
                {"--write", "-o FILE"}};
 
-/* Prints an error message about a renamed option, if the command has the option under its new name. */
+/* If the rejected option was renamed and the command has it under its new name, prints an error message that says so. */
 static bool was_renamed(const char *command, const char *word, const struct option *options) {
   for (size_t i = 0; i < sizeof renamed / sizeof *renamed; i++) {
     const char *now = renamed[i].now;
@@ -255,7 +255,7 @@ double cli_spread(double *numbers, size_t n) {
   return (middle(numbers, n, 0.75) - middle(numbers, n, 0.25)) / middle(numbers, n, 0.5);
 }
 
-/* Returns whether a file of this name exists in a folder of PATH. */
+/* Returns true if a folder of PATH contains a file with this name. */
 static bool is_in_path(const char *name) {
   const char *path = getenv("PATH");
   if (strchr(name, '/') || !path) return true;

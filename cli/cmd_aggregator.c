@@ -42,8 +42,8 @@ static void warn(void *ctx, int level, const char *line) {
   if (level == 0) fprintf(stderr, "tutti aggregator: %s\n", line);
 }
 
-/* SIGINT and SIGTERM are blocked. The aggregator calls this function several times a second, and ends when one is
- * pending. */
+/* Returns true if SIGINT or SIGTERM is pending. Both signals are blocked, so the aggregator calls this function
+ * several times a second to find out when to end. */
 static int is_ended(void *ctx) {
   sigset_t pending;
   (void)ctx;

@@ -86,7 +86,7 @@ static int measure_all(const bench_job *job, const bench_options *o, bench_row *
 
 /* ---- the command ---- */
 
-/* Returns 0, or the exit status to use after rank 0's error message. */
+/* Returns 0, or the exit status to use after rank 0 has printed an error message. */
 static int fits_job(const bench_job *job, const bench_options *o) {
   if (o->ranks && o->ranks != job->size)
     return cli_fail(CLI_USAGE, "bench", "-n %ld, but the job has %d ranks", o->ranks, job->size);
@@ -99,7 +99,7 @@ static int fits_job(const bench_job *job, const bench_options *o) {
   return job->rank == 0 ? bench_files_ready("bench", o) : 0;
 }
 
-/* Receives the log: warnings, and the output of TUTTI_EXPLAIN. */
+/* Receives the lines of the library's log: warnings, and the output of TUTTI_EXPLAIN. */
 static void say(void *ctx, int level, const char *line) {
   (void)ctx;
   fprintf(stderr, "%s%s\n", level == 0 ? "tutti bench: " : "# ", line);

@@ -35,7 +35,7 @@ static int print(char *text) {
   return 0;
 }
 
-/* Reports once, or every `seconds` seconds until the job has ended. */
+/* Prints one report or, if `seconds` is positive, a report every `seconds` seconds until the job has ended. */
 static int watch(long pid, bool json, double seconds) {
   const struct timespec pause = {(time_t)seconds,
                                  (long)(1e9 * (seconds - (double)(time_t)seconds))};

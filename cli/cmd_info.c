@@ -57,8 +57,8 @@ typedef struct info {
   cpu_list cpus;
 } info;
 
-/* Returns the number after `key` in a file of "key number" lines, or the first number of the file if key is empty.
- * Returns 0 if there is none. */
+/* Reads a file with lines of the form "key number". Returns the number after `key`, or the first number in the file
+ * if `key` is empty. Returns 0 if the number is missing. */
 static double number_in(const char *path, const char *key) {
   FILE *f = fopen(path, "re");
   if (!f) return 0;
@@ -82,7 +82,7 @@ static void collect(info *i) {
   i->cpus = cpus_allowed();
 }
 
-/* Returns the length of the name in a line "name: value" of the library. */
+/* Returns the length of the name in a line of the form "name: value", as tutti_info returns them. */
 static int name_length(const char *line) {
   const char *colon = strstr(line, ": ");
   return colon ? (int)(colon - line) : (int)strlen(line);
@@ -111,7 +111,7 @@ static void print_people(const info *i) {
   near_draw(stdout, "near each other", &i->cpus);
 }
 
-/* Prints a member of a JSON object. A numeric value becomes a JSON number. */
+/* Prints a name and its value as a member of a JSON object. A numeric value is printed as a JSON number. */
 static void json_member(const char *name, int length, const char *value) {
   printf("  ");
   cli_json_string(name, length);

@@ -63,7 +63,7 @@ static const struct option long_options[] = {
     {"family", required_argument, NULL, 'f'},    {NULL, 0, NULL, 0},
 };
 
-/* Ranks may run in another folder, so the file name is made absolute. */
+/* Makes the file name absolute, because ranks may run in another folder. */
 static int take_report(mpi_options *o, const char *file) {
   char here[PATH_MAX] = "";
   if (!file)
@@ -113,9 +113,9 @@ static int parse(mpi_options *o, int argc, char **argv) {
 
 /* ---- the MPI and its library ---- */
 
-/* Determines the MPI from the launcher's --version, or from the first argument that is an MPI program. If the two
- * disagree, prints an error message, because a program crashes with the library of another MPI. A program of the
- * standard ABI works with every launcher. */
+/* Determines the MPI from the output of the launcher's --version, or from the first argument that is an MPI program.
+ * If the two disagree, prints an error message, because a program crashes with the library of another MPI. A program
+ * that uses the standard ABI works with every launcher. */
 static int find_family(mpi_options *o) {
   const bool launcher = family_is_launcher(o->argv[0]);
   if (o->family) {
@@ -160,8 +160,8 @@ static void own_folder(char folder[PATH_MAX]) {
   if (slash) *slash = 0;
 }
 
-/* Where the library may be, relative to this command. The compiler provides Debian's folder; other systems have
- * none. */
+/* Folders that may contain the library, relative to this command. On Debian, the compiler provides the name of a
+ * further folder. Other systems have no such folder. */
 #ifndef MULTIARCH
 #define MULTIARCH ""
 #endif
@@ -169,8 +169,8 @@ static const char *const lib_folders[] = {"", "../lib/", "../lib64/", "../lib/" 
                                           "../"};
 enum { LIB_FOLDERS = sizeof lib_folders / sizeof *lib_folders };
 
-/* Determines the file that TUTTI_LIBRARY refers to. The variable may also name the folder, or another library in
- * it. */
+/* Determines the library file from the value of TUTTI_LIBRARY, which may name the file, its folder, or another
+ * library in that folder. */
 static void named_place(const char *said, const char *name, char *place, size_t size) {
   const char *slash = strrchr(said, '/'), *base = slash ? slash + 1 : said;
   if (strncmp(base, "libtutti_pmpi_", 14) == 0)
@@ -223,7 +223,7 @@ static void put(words *w, const char *word) {
   w->word[w->n++] = (char *)word;
 }
 
-/* Adds the variables for the ranks of one part of a command line. */
+/* Adds the environment variables for the ranks in one part of a command line. */
 static void put_settings(words *w, mpi_family launcher, const char *const *settings) {
   for (const char *const *s = settings; *s; s++) {
     if (launcher == FAMILY_OMPI) {
@@ -240,8 +240,8 @@ static void put_settings(words *w, mpi_family launcher, const char *const *setti
   }
 }
 
-/* Inserts the settings after the launcher's name. Open MPI's settings apply to one part of the command line, so they
- * are also inserted after every ':' that separates programs. Returns NULL if out of memory. */
+/* Inserts the settings after the name of the launcher. With Open MPI, settings apply to only one program of a
+ * command line, so they are also inserted after every ':' between programs. Returns NULL if out of memory. */
 static char **launch_line(const mpi_options *o, const char *const *settings) {
   size_t n = 0, parts = 1;
   for (; o->argv[n]; n++) parts += strcmp(o->argv[n], ":") == 0;

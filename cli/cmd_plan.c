@@ -68,7 +68,7 @@ static int read_coll(const char *text, plan_options *o) {
   return coll < 0 ? CLI_USAGE : 0;
 }
 
-/* Parses an option that takes a number. Returns false if c is not such an option. */
+/* Parses an option whose argument is a number. Returns false if c is not such an option. */
 static bool read_number(int c, plan_options *o, int *status) {
   long *number = c == 'n'    ? &o->ranks
                  : c == 'r'  ? &o->rank
@@ -114,7 +114,7 @@ static int read_options(int argc, char **argv, plan_options *o) {
   return status;
 }
 
-/* Returns the text of an algorithm's schedules, or NULL after an error message if it has none. */
+/* Returns the schedules of an algorithm as text. If the algorithm has no schedules, prints an error message and returns NULL. */
 static char *text_of(const char *algo, const plan_options *o, long rank) {
   char *text;
   if (!tutti_schedule_text(algo, o->coll, (int)o->ranks, (int)rank, (int)o->root, o->in_place,
@@ -124,7 +124,7 @@ static char *text_of(const char *algo, const plan_options *o, long rank) {
   return NULL;
 }
 
-/* Reads a whole file, or standard input for "-". Returns NULL after an error message. */
+/* Reads a whole file, or standard input if the name is "-". Returns NULL after an error message. */
 static char *read_all(const char *path) {
   FILE *f = strcmp(path, "-") ? fopen(path, "re") : stdin;
   size_t length = 0, room = 1 << 16;
@@ -147,9 +147,9 @@ static char *read_all(const char *path) {
   return text;
 }
 
-/* Returns the schedules of all ranks: those of an algorithm if the number of ranks is given and no file has that
- * name, otherwise those of the file. Returns NULL after an error message. The caller frees the text with free, like
- * tutti_text_free. */
+/* Returns the schedules of all ranks as text. If the number of ranks is given and no file has the given name, these
+ * are the schedules of an algorithm. Otherwise the file is read. Returns NULL after an error message. The caller
+ * frees the text with free, which also suits text from the library. */
 static char *schedules(const char *what, const plan_options *o) {
   bool file = strcmp(what, "-") == 0 || access(what, R_OK) == 0;
   if (file) return read_all(what);
@@ -194,7 +194,7 @@ static int export(const char *what, const plan_options *o) {
   return status;
 }
 
-/* Converts an MSCCL algorithm, proves it, and writes it as text. */
+/* Converts an MSCCL algorithm to a schedule, verifies the schedule with the prover, and writes it as text. */
 static int import(const char *what, const plan_options *o) {
   char *xml = read_all(what), *text = xml ? plan_import(what, xml) : NULL;
   tutti_report r = {.size = sizeof r};
@@ -210,7 +210,7 @@ static int import(const char *what, const plan_options *o) {
   return status;
 }
 
-/* Runs `tutti bench --algo ALGORITHM` with the other words unchanged. */
+/* Runs `tutti bench --algo ALGORITHM`, with all other arguments unchanged. */
 static int run_plan(int argc, char **argv) {
   if (argc < 3 || argv[2][0] == '-')
     return cli_fail(CLI_USAGE, "plan",

@@ -60,7 +60,7 @@ static int bad_env(const char *entry) {
   return cli_fail(CLI_USAGE, "run", "--env '%s' is not of the form NAME=value", entry);
 }
 
-/* Returns 0, or the exit status to use after an error message. */
+/* Parses the command line. Returns 0, or the exit status to use after an error message. */
 static int take_option(run_options *o, int c, char **argv) {
   long n;
   switch (c) {
@@ -140,7 +140,7 @@ void run_passed_on(sigset_t *set) {
   for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) sigaddset(set, signals[i]);
 }
 
-/* Makes sure that descriptors 0, 1 and 2 are open, so that no pipe gets one of these numbers. */
+/* Makes sure that descriptors 0, 1 and 2 are open, so that no pipe is assigned one of these numbers. */
 static void open_standard(void) {
   for (int fd = 0; fd < 3; fd++)
     if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) < 0) return;
@@ -151,7 +151,7 @@ static bool has_children(void) {
   return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 || errno != ECHILD;
 }
 
-/* Returns the exit status of the keeper, which is that of the guard. If the keeper was killed, this process ends the
+/* Returns the exit status of the keeper, which is also that of the guard. If the keeper was killed, ends the
  * processes that the keeper was watching. */
 static int keeper_status(int status, bool reaper) {
   if (WIFEXITED(status)) return WEXITSTATUS(status);
@@ -162,15 +162,15 @@ static int keeper_status(int status, bool reaper) {
   return 128 + WTERMSIG(status);
 }
 
-/* Returns true if the terminal has also sent this signal to the ranks. Keyboard signals such as Ctrl-C go to the
- * whole process group. When a terminal disappears, the kernel signals only the first process of its session. */
+/* Returns true if the ranks have already received this signal from the terminal. A keyboard signal such as Ctrl-C goes to the
+ * whole process group. When a terminal disappears, the kernel signals only the first process of the session. */
 static bool ranks_have(int signal, int code) {
   const bool first = getsid(0) == getpid();
   return code == SI_KERNEL && !(first && (signal == SIGHUP || signal == SIGCONT));
 }
 
-/* Passes signals on until the keeper ends, and returns its wait status. Sets `interrupted` if a SIGINT arrived. A
- * part of a job also receives signals over its leash. */
+/* Forwards signals until the keeper ends, and returns the keeper's wait status. Sets `interrupted` if a SIGINT
+ * arrived. A process that runs one host's part of a job also receives signals over its leash. */
 static int attend(pid_t keeper, int orders, const sigset_t *set, bool part, bool *interrupted) {
   for (;;) {
     int status;

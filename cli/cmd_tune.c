@@ -156,9 +156,8 @@ static void find_figures(tune_points *points, const double *bounce, int launches
   cpus_free(&cpus);
 }
 
-/* Starts launches with different numbers of ranks and cores. Each gets a share of the remaining time, because
- * earlier launches may be late. The parameters of ranks that share two cores are assumed to hold for ranks that
- * share more. */
+/* Launches jobs with different numbers of ranks and cores. Each launch gets a share of the remaining time, because earlier
+ * launches may have been late. The parameters measured for two shared cores are assumed to hold for more cores. */
 static int on_this_machine(const tune_options *o) {
   const double end = cli_now() + o->seconds, ranks_end = end - FIT * o->seconds;
   size_t bytes;
@@ -199,8 +198,8 @@ static int on_this_machine(const tune_options *o) {
 
 /* ---- a network ---- */
 
-/* Measures the speeds of compression on all ranks simultaneously, because ranks that share cores also share them in a
- * call. The result is that of the slowest rank, and is stored on rank 0. */
+/* Measures how fast compression runs when all ranks compress at the same time, because ranks that share cores also
+ * share them during a collective. Rank 0 gets the speeds of the slowest rank. */
 static tutti_status codes_at_once(tutti_comm *comm, tune_result *r) {
   double mine[TUNE_CODES], most[TUNE_CODES];
   bool apart = false;

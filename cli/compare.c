@@ -10,7 +10,7 @@
 
 enum { WRONG = 1, ROUNDS = 15 };
 
-/* Called before the options are parsed, so that they can override these defaults. */
+/* Sets the defaults for `--compare`. Called before the options are parsed, so that they can override these defaults. */
 void bench_compare_defaults(bench_options *o, int argc, char **argv) {
   for (int i = 1; i < argc; i++) {
     if (strncmp(argv[i], "--compare", strlen("--compare")) != 0) continue;

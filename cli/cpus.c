@@ -22,7 +22,7 @@ cpu_set_t *cpus_mask(pid_t pid, size_t *bytes) {
   return NULL;
 }
 
-/* Returns the lowest hardware thread of this thread's core, or the thread itself if that is unknown. */
+/* Returns the lowest-numbered hardware thread on the same core as `cpu`, or `cpu` itself if the core is unknown. */
 static int core_of(const char *system, int cpu) {
   char path[300];
   snprintf(path, sizeof path, "%.200s/cpu/cpu%d/topology/thread_siblings_list", system, cpu);

@@ -18,28 +18,27 @@ typedef struct cpu_list {
   tutti_net_site *site; /* of each processor; only package, numa and cache are set */
 } cpu_list;
 
-/* Returns a list with n = 0 if the system does not provide it. Free it with cpus_free. */
+/* Returns the list of processors, which is empty (n = 0) if the system does not describe them. Free the list with cpus_free. */
 cpu_list cpus_allowed(void);
-/* As above, for n given processors. `system` is the folder that describes them; NULL for /sys/devices/system. */
+/* Returns a list of n given processors. `system` is the folder that describes them, or NULL for /sys/devices/system. */
 cpu_list cpus_of(const int *cpu, int n, const char *system);
 void cpus_free(cpu_list *list);
-/* Returns the affinity mask of a process (0 for this one) and sets *bytes to its size; NULL if unknown. Free it with
- * CPU_FREE. */
+/* Returns the CPU affinity mask of a process (pid 0 for the calling process), or NULL if it is unknown. Sets *bytes
+ * to the size of the mask. Free the mask with CPU_FREE. */
 cpu_set_t *cpus_mask(pid_t pid, size_t *bytes);
-/* Binds the calling thread to this processor. Returns nonzero, with errno set, if the system refuses. */
+/* Binds the calling thread to this processor. Returns nonzero, with errno set, if the system refuses to do so. */
 int cpus_keep_to(int cpu);
 
 /* The levels of the processor topology, from the outermost. */
 enum { CPUS_LEVELS = 3 };
 extern const char *const cpus_level[CPUS_LEVELS];
-/* Returns the outermost level at which processors i and j of the list are in different domains; CPUS_LEVELS if there
- * is none. */
+/* Returns the outermost level that separates processors i and j of the list, or CPUS_LEVELS if no level separates them. */
 int cpus_apart(const cpu_list *list, int i, int j);
 
-/* Draws which processors are near each other (near.c), one line for each innermost domain, after `title` in a column
- * of 18 characters. */
+/* Draws which processors are near each other (near.c). Prints one line for each innermost domain, with `title` in a
+ * column of 18 characters on the left. */
 void near_draw(FILE *to, const char *title, const cpu_list *list);
-/* As above, as the lines of a JSON list. */
+/* Prints the same information as near_draw, as the lines of a JSON list. */
 void near_json(FILE *to, const cpu_list *list);
 
 #endif

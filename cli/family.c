@@ -26,15 +26,15 @@ typedef struct family_entry {
   const char *says[6]; /* patterns for the version texts that its launchers print */
 } family_entry;
 
-/* The standard ABI comes first, because an MPI's libmpi_abi.so may need the MPI's other libraries. */
+/* The standard ABI comes first in this list, because libmpi_abi.so may depend on the other libraries of its MPI. */
 static const family_entry families[] = {
     [FAMILY_ABI] = {"abi", "the standard ABI of MPI", {"libmpi_abi.so.*"}, {NULL}},
     [FAMILY_OMPI] = {"ompi",
                      "Open MPI",
                      {"libmpi.so.40*"},
                      {"*Open MPI*", "*OpenRTE*", "*Open RTE*", "*PRRTE*"}},
-    /* Intel MPI, MVAPICH, HPE Cray MPICH and ParaStation MPI have MPICH's binary interface. ParaStation's mpiexec
-     * prints its own version number. */
+    /* Intel MPI, MVAPICH, HPE Cray MPICH and ParaStation MPI have the same binary interface as MPICH. The mpiexec of
+     * ParaStation MPI prints its own version number. */
     [FAMILY_MPICH] = {"mpich",
                       "MPICH",
                       {"libmpi.so.12*", "libmpich.so.12*", "libmpi_*.so.12*"},
@@ -56,7 +56,7 @@ mpi_family family_named(const char *tag) {
   return FAMILY_UNKNOWN;
 }
 
-/* Reads everything, so that the writer never blocks, and drops bytes that do not fit. */
+/* Reads until end of file, so that the writer never blocks. Bytes that do not fit into the buffer are dropped. */
 static void read_all(int fd, char *text, size_t size) {
   char rest[4096];
   size_t n = 0;
@@ -111,7 +111,7 @@ mpi_family family_of_launcher(const char *command) {
   return FAMILY_UNKNOWN;
 }
 
-/* Finds the path of a program as execvp would. Returns false if execvp would not find it. */
+/* Finds the path of a program in the same way as execvp. Returns false if the program is not found. */
 static bool find_program(const char *command, char path[PATH_MAX]) {
   if (strchr(command, '/'))
     return snprintf(path, PATH_MAX, "%s", command) < PATH_MAX && access(path, X_OK) == 0;
@@ -124,7 +124,7 @@ static bool find_program(const char *command, char path[PATH_MAX]) {
   return false;
 }
 
-/* Reads the name of the loader from a dynamic program for this architecture. Returns false for other files. */
+/* Reads the name of the loader from a dynamically linked program for this architecture. Returns false for other files. */
 static bool loader_of(const char *path, char loader[PATH_MAX]) {
   Elf64_Ehdr head;
   Elf64_Phdr part;

@@ -52,7 +52,7 @@ FILE *cli_gnuplot(const char *command, const char *path) {
   return p;
 }
 
-/* Removes each part of the text that begins with `first` and ends with `last`. */
+/* Removes every passage of the text that begins with `first` and ends with `last`. */
 static void erase(char *text, const char *first, const char *last) {
   for (char *at = strstr(text, first); at; at = strstr(at, first)) {
     char *end = strstr(at + strlen(first), last);
@@ -62,8 +62,8 @@ static void erase(char *text, const char *first, const char *last) {
   }
 }
 
-/* Removes gnuplot's names, which browsers show as tooltips. In a picture for light pages, also inserts style.css
- * before the first definition. Returns false if the file cannot be written. */
+/* Removes the names that gnuplot gives to the parts of an SVG picture, because browsers show them as tooltips. In a picture
+ * for light pages, also inserts style.css before the first definition. Returns false if the file cannot be written. */
 static bool finish(const char *path, bool dark) {
   FILE *f = fopen(path, "re");
   char *text = NULL, *at = NULL;

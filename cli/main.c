@@ -72,7 +72,7 @@ int main(int argc, char **argv) {
   if (!command) return unknown(name);
   if (argc > 2 && (strcmp(argv[2], "--help") == 0 || strcmp(argv[2], "-h") == 0))
     return cli_help(command);
-  /* Ranks that share memory leave the warnings to the log of rank 0. The ranks of `tutti mpi` have no log. */
+  /* Warns about unknown settings here, unless rank 0 will log the warnings. The ranks of `tutti mpi` have no log. */
   if (command != &cmd_run && command != &cmd_bench_peer &&
       (!command->ranked || command == &cmd_explain))
     cli_check_variables(name);

@@ -64,7 +64,7 @@ static void call_out(place *p, measured_size *row) {
   p->duel[1].slices = best->slices;
 }
 
-/* Returns true if this is the chosen plan, whose name may include a remark ("one-shot, measured 31 us"). */
+/* Returns true if `plan` is the chosen plan. `chosen` may end with a remark, as in "one-shot, measured 31 us". */
 static bool is_chosen(const char *plan, const char *chosen) {
   const size_t n = strlen(plan);
   return n && strncmp(plan, chosen, n) == 0 && (!chosen[n] || chosen[n] == ',');
@@ -85,8 +85,8 @@ static void judge(const place *p, measured_size *row) {
 
 /* ---- all sizes ---- */
 
-/* Determines the round-trip time between the cores when this machine's profile was measured, in seconds. It is 0 if
- * the profile does not contain it, or if the ranks are on several machines. */
+/* Sets *far to the round-trip time between cores, in seconds, at the time when this machine's profile was measured.
+ * The time is 0 if the profile does not contain it, or if the ranks are on several machines. */
 static tutti_status distance(const bench_job *job, double *far) {
   char here[200] = "";
   uint64_t site[2] = {14695981039346656037u, 0};
@@ -103,7 +103,7 @@ static tutti_status distance(const bench_job *job, double *far) {
   return status ? status : tutti_allreduce(job->talk, far, far, 1, TUTTI_DOUBLE, TUTTI_MAX);
 }
 
-/* Measures rounds until every size has `wanted` rounds at that distance. */
+/* Measures until every size has `wanted` rounds with the cores at the distance `far`. */
 static tutti_status rounds(const bench_job *job, const bench_options *o, place *at,
                            measured_size *rows, size_t n, bool duel, long wanted, double far) {
   long least = 0;
@@ -237,7 +237,7 @@ static int possible(const bench_options *o) {
   return bench_files_ready("explain", o);
 }
 
-/* Checks that the options fit this job. Returns 0, or the exit status to use after rank 0's error message. */
+/* Checks that the options fit this job. Returns 0, or the exit status to use after rank 0 has printed an error message. */
 static int fits(const bench_job *job, const bench_options *o) {
   if (o->ranks && o->ranks != job->size)
     return cli_fail(CLI_USAGE, "explain", "-n %ld, but the job has %d ranks", o->ranks, job->size);

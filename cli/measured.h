@@ -29,7 +29,8 @@ typedef struct measured_sum {
 #define MEASURED_NEAR 1.3
 
 measured_sum measured_sum_up(const measured_size *rows, size_t n);
-/* Write files, like bench_results and bench_plot. Return 0 or an exit status. */
+/* measured_results writes the results to stdout or to the file given by -o, and measured_plot draws the picture
+ * given by --plot. Both return 0 or an exit status. */
 int measured_results(const bench_job *job, const bench_options *o, const measured_size *rows,
                      size_t n);
 int measured_plot(const bench_job *job, const bench_options *o, const measured_size *rows,

@@ -76,7 +76,7 @@ typedef struct points {
   size_t n;
 } points;
 
-/* Writes the points of all plans, then each prediction for the chosen plan with its measured time. */
+/* Writes the points of all plans, then the predicted and the measured time of each chosen plan. */
 static void data(FILE *p, void *ctx) {
   const points *of = ctx;
   fprintf(p, "$measured << EOD\n");

@@ -15,7 +15,7 @@
 
 #include "mpi_run.h"
 
-/* Reads the last line of the program's output, which is not shown otherwise. */
+/* Reads the last line of the program's output. The rest of the output is not shown. */
 static void last_words(int log, char *text, size_t size) {
   char all[4096];
   const off_t end = lseek(log, 0, SEEK_END),
@@ -37,7 +37,7 @@ static int failed(const char *how, int status, int log) {
                   how, WEXITSTATUS(status), *line ? "; its last words: " : "", line);
 }
 
-/* Runs the program once, and stores its wall time and its report. */
+/* Runs the program once, and stores the wall time of the run and the report about it. */
 static int run_once(const mpi_options *o, const char *library, mpi_gain *g, int round, int side) {
   mpi_options mine = *o;
   const int log = memfd_create("tutti-mpi-output", MFD_CLOEXEC);

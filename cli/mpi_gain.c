@@ -12,7 +12,7 @@
 
 /* ---- the report ---- */
 
-/* Reads the number after "NAME": in a line. Returns false if the line does not have it. */
+/* Reads the number that follows "NAME": in a line of JSON. Returns false if the line does not contain that name. */
 static bool number_of(const char *line, const char *name, double *value) {
   char key[40];
   snprintf(key, sizeof key, "\"%s\": ", name);

@@ -22,8 +22,8 @@ typedef struct mpi_options {
   char **argv;
 } mpi_options;
 
-/* Replaces this process by the command, with the library preloaded. Returns only after an error message, with an exit
- * status. */
+/* Replaces this process with the command, and preloads the library. If that fails, prints an error message and
+ * returns an exit status. */
 int mpi_start(const mpi_options *o, const char *library);
 /* `tutti mpi --compare` (mpi_compare.c). Returns an exit status. */
 int mpi_compare(const mpi_options *o, const char *library);
@@ -45,7 +45,7 @@ typedef struct mpi_gain {
   mpi_function function[MPI_FUNCTIONS];
 } mpi_gain;
 
-/* Adds the report of a run. Returns false if the file is not a report. */
+/* Adds the report about one run to the comparison. Returns false if the file does not contain a report. */
 bool mpi_gain_read(mpi_gain *g, FILE *report, int round, int side);
 void mpi_gain_show(const mpi_options *o, const mpi_gain *g);
 

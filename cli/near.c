@@ -18,7 +18,7 @@ static void print_cpus(FILE *to, const cpu_list *list, int from, int end) {
   }
 }
 
-/* Returns true if some processors are in different domains of this level. */
+/* Returns true if two neighbouring processors in the list are in different domains of this level. */
 static bool separates(const cpu_list *list, int level) {
   for (int i = 1; i < list->n; i++)
     if (cpus_apart(list, i - 1, i) == level) return true;

@@ -23,7 +23,7 @@ enum {
 
 typedef enum peer_kind { PEER_OMPI, PEER_MPICH, PEER_TORCH, PEER_NONE } peer_kind;
 
-/* An installed library, or the reason why it cannot be compared. */
+/* A library that was found for a comparison, or the reason why it cannot be compared. */
 typedef struct peer_place {
   const char *name;                           /* as in --compare */
   peer_kind kind;                             /* if PEER_NONE, `why` contains the reason */
@@ -32,7 +32,7 @@ typedef struct peer_place {
   char why[600];
 } peer_place;
 
-/* The two sides of a comparison, and the states of the cores in a round. */
+/* The two sides of a comparison, and the possible positions of the ranks' cores during a round. */
 enum { PEER_TUTTI, PEER_OTHER, PEER_SIDES };
 typedef enum peer_state { PEER_NEAR, PEER_FAR, PEER_SHARED, PEER_STATES, PEER_MOVED } peer_state;
 
@@ -54,7 +54,7 @@ typedef struct peer_lines {
   char box[PEER_BOX];
 } peer_lines;
 
-/* The shared memory. It consists of this struct, a peer_lines per rank, and a peer_row per size. */
+/* The memory shared by all processes of a comparison: this struct, a peer_lines per rank, and a peer_row per size. */
 typedef struct peer_memory {
   bench_options o; /* its strings are not valid in the ranks */
   char algo[400];
@@ -77,21 +77,21 @@ peer_row *peer_rows(peer_memory *m);
 
 /* ---- finding installed libraries (peer_find.c) ---- */
 
-/* Parses a list such as "openmpi,mpich=/opt/mpich" into `places` and *n. Returns 0, or an exit status after an error
- * message. */
+/* Parses a list of libraries such as "openmpi,mpich=/opt/mpich" into `places`, and sets *n to their number. Returns
+ * 0, or an exit status after an error message. */
 int peer_list(const char *text, peer_place places[PEERS], int *n);
-/* Stores a title such as "Open MPI 4.1.4", which is taken from the text that the library prints, or otherwise the
- * library's name. */
+/* Stores the title of a library, such as "Open MPI 4.1.4". The title comes from the version text that the library
+ * prints. If that text does not contain a title, the library's name is stored. */
 void peer_title(const peer_memory *m, char title[32]);
-/* Stores, in one line, the variables that change this library's behavior: those in the environment, and those that
- * --compare sets because the environment does not. The line may be empty. */
+/* Stores one line with the environment variables that change the behavior of this library. These are the variables
+ * set by the user, and those that --compare sets if the user has not. The line may be empty. */
 void peer_settings(const peer_memory *m, char text[400]);
-/* Returns the i-th variable that --compare sets, and stores its value in *value. Returns NULL after the last one. */
+/* Returns the i-th variable that --compare sets for this library, and sets *value. Returns NULL after the last variable. */
 const char *peer_preset(const peer_memory *m, int i, const char **value);
 
 /* ---- starting the ranks and waiting for them (peer_start.c) ---- */
 
-/* Measures one library. Returns NULL on failure, with a sentence in place->why. Free the result with peer_free. */
+/* Measures tutti and one other library. Returns NULL on failure, with the reason in place->why. Free with peer_free. */
 peer_memory *peer_measure(const bench_options *o, peer_place *place, int done, int all);
 void peer_free(peer_memory *m);
 
@@ -102,8 +102,8 @@ extern const cli_command cmd_bench_peer;
 _Noreturn void peer_fail(peer_memory *m, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Synchronization (peer_sync.c). peer_slowest returns the maximum over all ranks, and peer_line the round-trip time
- * of a cache line between ranks 0 and 1. peer_gather is a tutti_gather_fn whose ctx is the peer_sync. */
+/* Synchronization of the ranks (peer_sync.c). peer_slowest returns the maximum of a time over all ranks. peer_line returns the
+ * round-trip time of a cache line between ranks 0 and 1. peer_gather is a tutti_gather_fn whose ctx is the peer_sync. */
 typedef struct peer_sync {
   peer_memory *m;
   int rank;
@@ -115,8 +115,9 @@ double peer_slowest(peer_sync *s, double seconds);
 double peer_line(peer_sync *s);
 int peer_gather(void *sync, const void *mine, size_t bytes, void *all);
 
-/* How a rank uses the other library. `time` returns the seconds per call of n calls, or, if `with` is false, of the
- * same loop without the call. `check` returns the number of wrong elements on this rank after one call. */
+/* The functions through which a rank uses the other library. `time` makes n calls and returns the seconds per call.
+ * If `with` is false, it measures the same loop without the calls. `check` makes one call and returns the number of
+ * wrong elements on this rank. */
 typedef struct peer_other {
   void *ctx;
   tutti_status (*call)(const bench_job *job, const bench_call *call); /* for an MPI; or NULL */
@@ -124,12 +125,12 @@ typedef struct peer_other {
   double (*time)(peer_sync *s, long n, bool cycle, bool with);
   void (*close)(void);
 } peer_other;
-/* Opens an MPI (peer_mpi.c), and sets this process's rank and the number of ranks. */
+/* Loads an MPI library and initializes it (peer_mpi.c). Sets this process's rank and the number of ranks. */
 peer_other peer_mpi_open(peer_memory *m, int *rank, int *ranks);
-/* Returns true if the result overwrites the input. Calls that concatenate or split vectors have two buffers, because
- * MPI and tutti place a rank's own block differently. A broadcast has one buffer in MPI. */
+/* Returns true if a collective is compared in place. Collectives that concatenate or split vectors use two buffers,
+ * because MPI and tutti put a rank's own block at different places. A broadcast uses one buffer, as in MPI. */
 bool peer_in_place(const bench_options *o);
-/* Returns NULL if an MPI provides this call, otherwise the reason why it does not. */
+/* Returns NULL if MPI provides the selected collective, type and op, otherwise the reason why it does not. */
 const char *peer_mpi_lacks(const bench_options *o);
 /* Runs PyTorch in a separate process (peer_torch.c). */
 peer_other peer_torch_open(peer_memory *m, int rank);
@@ -142,7 +143,7 @@ typedef struct peer_cell { /* the result of a row in one state of the cores */
   double seconds, tutti, ratio, least,
       most; /* ratio: time relative to tutti's; least and most: its quartiles */
 } peer_cell;
-/* Returns true if the quartiles of the ratio are so far apart that other programs must have disturbed the rounds. */
+/* Returns true if the quartiles of the time ratio are so far apart that other programs must have disturbed the measurement. */
 bool peer_noisy(const peer_cell *c);
 peer_state peer_state_of(const peer_memory *m, const peer_row *row, int round);
 peer_cell peer_cell_of(const peer_memory *m, const peer_row *row, peer_state state);

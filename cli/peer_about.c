@@ -9,7 +9,7 @@
 
 extern char **environ;
 
-/* Finds the first number of the form 1.2 or 1.2.3 in the text. */
+/* Finds the first version number in the text, which has the form 1.2 or 1.2.3. */
 static void number_of(const char *text, char number[24]) {
   for (const char *at = text; *at; at++) {
     const size_t n = strspn(at, "0123456789.");

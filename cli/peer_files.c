@@ -128,7 +128,7 @@ static void data(FILE *p, peer_memory *const *all, int n, peer_state state) {
   }
 }
 
-/* Each library has its own color. If there are near and far cores, the lines of far cores are dashed. */
+/* Each library has its own color. If a plot shows both near and far cores, lines for far cores are dashed. */
 int peer_plot(const bench_options *o, peer_memory *const *all, int n) {
   FILE *p = cli_gnuplot("bench", o->plot);
   const bool both = peer_has_state(all, n, PEER_NEAR) && peer_has_state(all, n, PEER_FAR);

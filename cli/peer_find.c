@@ -20,8 +20,8 @@
 #endif
 #define VENV "python3 -m venv peers && peers/bin/pip install "
 
-/* A library that --compare can name. says: patterns that the launcher's version text contains; other: a pattern that
- * it must not contain. */
+/* A library that can be named in --compare. `says` has patterns for the version text that the launcher prints.
+ * `other` is a pattern that this text must not match. */
 typedef struct known {
   const char *name;
   peer_kind kind;
@@ -57,7 +57,7 @@ enum { KNOWN = sizeof all / sizeof *all };
 
 /* ---- MPIs ---- */
 
-/* Returns true if there is such a library near the launcher, or where the loader searches. */
+/* Returns true if the library is installed near the launcher, or in a folder that the dynamic loader searches. */
 static bool find_library(const known *k, peer_place *p) {
   static const char *const folders[] = {"lib", "lib64", "lib/" MULTIARCH, "lib/release"};
   char real[PATH_MAX];
@@ -124,7 +124,8 @@ static bool find_mpi(const known *k, const char *given, peer_place *p) {
 
 /* ---- libraries of PyTorch ---- */
 
-/* Tries a Python that imports torch with this backend. Stores its path, or "" and the reason. */
+/* Checks whether this Python can import torch with the wanted backend. Stores the path of the Python, or "" and the
+ * reason why it cannot be used. */
 static bool try_python(const known *k, const char *python, peer_place *p) {
   static const char nccl[] =
       "import torch, torch.distributed as d\n"

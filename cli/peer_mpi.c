@@ -36,7 +36,7 @@ static struct {
 static handle world, type_of, op_of;
 static void *in_place;
 
-/* The types and ops of both interfaces: the symbol in Open MPI, and the number in MPICH. */
+/* Types and ops as MPI constants. In Open MPI, a constant is the address of a symbol. In MPICH, it is a number. */
 typedef struct constant {
   const char *symbol;
   handle number;

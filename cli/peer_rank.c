@@ -24,7 +24,7 @@
 
 enum { LEAST_CALLS = 3, MOST_CALLS = 20000, SETTLE = 12, TRIAL = 24 };
 
-/* The state of a rank: tutti's job, and the other library with the same rank numbers. */
+/* The state of a rank: its membership in the tutti job, and its connection to the other library. */
 typedef struct rank_state {
   bench_job job[PEER_SIDES]; /* the `other` of PEER_OTHER calls that library */
   peer_sync sync;
@@ -66,9 +66,9 @@ static long fit(double budget, double once) {
   return n < LEAST_CALLS ? LEAST_CALLS : n > MOST_CALLS ? MOST_CALLS : (long)n;
 }
 
-/* Returns the number of calls in a slice. The first calls are slow, and other programs disturb some trials. Trials
- * are therefore repeated until three in a row are not much faster, and the fastest counts, so that the slices of both
- * sides take equally long. */
+/* Determines the number of calls in a time slice, so that the slices of both sides take equally long. The first
+ * calls are slow, and other programs may disturb a trial. Trials are therefore repeated until three in a row are not
+ * much faster, and only the fastest trial counts. */
 static long settle(rank_state *r, int side, const bench_call *c) {
   if (r->o.iterations) return r->o.iterations;
   double once = peer_slowest(&r->sync, slice(r, side, c, LEAST_CALLS, true));

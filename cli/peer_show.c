@@ -30,8 +30,8 @@ static double middle(double *numbers, int n) {
   return numbers[n / 2];
 }
 
-/* The time of a cycle without the call is subtracted, so a disturbed round can have a negative time. The ratio of
- * such a round does not count. */
+/* Times are corrected by subtracting the time of the loop without the call, so a disturbed round can have a negative
+ * time. The ratio of such a round does not count. */
 peer_cell peer_cell_of(const peer_memory *m, const peer_row *row, peer_state state) {
   double mine[PEER_ROUNDS], theirs[PEER_ROUNDS], ratios[PEER_ROUNDS];
   int n = 0, k = 0;
@@ -117,7 +117,7 @@ static void show_head(const bench_options *o, peer_memory *const *all, int n) {
   }
 }
 
-/* Shows the range of the round-trip times in rounds of this state. */
+/* Prints the shortest and the longest round-trip time of a cache line while the cores were in this state. */
 static void show_distance(peer_memory *const *all, int n, peer_state state) {
   double least = 0, most = 0;
   int rounds = 0;

@@ -63,8 +63,8 @@ static void set(const char *name, const char *value) {
   setenv(name, value, 0); /* a setting of the user is kept */
 }
 
-/* Runs in the child. Open MPI refuses to run as root unless it is allowed to, and searches for ssh, which one machine
- * does not need. A relocated Intel MPI needs to know its folder. */
+/* Sets environment variables for the launcher. Runs in the child process. Open MPI refuses to run as root without
+ * permission, and looks for ssh, which is not needed on one machine. A relocated Intel MPI needs to know its folder. */
 static void settings(const peer_memory *m, const peer_place *p) {
   static const char *const unset[] = {"TUTTI_EXPLAIN", "TUTTI_TRACE", "TUTTI_LOG", "TUTTI_RANK"};
   for (size_t i = 0; i < sizeof unset / sizeof *unset; i++) unsetenv(unset[i]);
@@ -144,7 +144,7 @@ static void end(pid_t child, int *status) {
   waitpid(child, status, 0);
 }
 
-/* Waits for the launcher. Returns false if it failed, or if it was ended without all results. */
+/* Waits for the launcher to end. Returns false if it failed, or if it was killed before all results were complete. */
 static bool wait_for(peer_memory *m, pid_t child, int done, int all, bool *late) {
   int status = 0, seen = -1, complete;
   double since = cli_now();

@@ -46,7 +46,7 @@ double peer_slowest(peer_sync *s, double seconds) {
   return most;
 }
 
-/* Rank 0 writes its line, and rank 1 replies in its own. The result is the fastest try. */
+/* Measures the round-trip time of a cache line between rank 0, which begins, and rank 1. Returns the fastest try. */
 static double ping(peer_sync *s) {
   atomic_long *mine = &s->m->lines[s->rank].ping, *theirs = &s->m->lines[1 - s->rank].ping;
   const long first = atomic_load_explicit(mine, memory_order_relaxed);

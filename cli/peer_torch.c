@@ -15,8 +15,8 @@
 
 #include "peer.h"
 
-/* Answers each line on descriptor 4: "size BYTES" with the number of wrong elements, and "time CALLS CYCLE WITH" with
- * the seconds per call. The calls sum floats in place. */
+/* A Python program that reads requests, and answers each with a line on descriptor 4. The answer to "size BYTES" is the number
+ * of wrong elements. The answer to "time CALLS CYCLE WITH" is the time in seconds per call. The calls sum floats in place. */
 static const char program[] =
     "import os, sys, time\n"
     "os.environ.setdefault('GLOG_minloglevel', '2')\n"

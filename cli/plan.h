@@ -17,14 +17,14 @@ typedef struct plan_options {
   bool plain, color;
 } plan_options;
 
-/* These functions return an exit status. If it is not 0, they have printed an error message. */
+/* Functions in this file that return an int return an exit status. If it is not 0, they have printed an error message. */
 int plan_list(const plan_options *o);
-/* Converts an MSCCL algorithm, given as the text of an XML file, to a schedule (plan_import.c). Returns NULL after an
- * error message. The caller frees the result. */
+/* Converts an MSCCL algorithm to a schedule (plan_import.c). `xml` is the text of the XML file. Returns NULL after
+ * an error message. The caller frees the result. */
 char *plan_import(const char *path, const char *xml);
 /* Draws `text`, which contains the schedules of all ranks. */
 int plan_draw(const char *text, const plan_options *o);
-/* As above, but prints to stdout, as a picture of this kind. */
+/* Prints the schedules in `text` to stdout, as a picture of this kind. */
 int plan_print(const char *text, const plan_options *o, tutti_picture kind);
 
 /* Prints the prover's results to stdout as members of a JSON object. */

@@ -43,7 +43,7 @@ static int columns(const plan_options *o) {
   return 0;
 }
 
-/* Returns true if the terminal shows UTF-8, according to the user's locale. */
+/* Returns true if the user's locale says that the terminal can show UTF-8. */
 static bool shows_utf8(void) {
   static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -53,7 +53,7 @@ static bool shows_utf8(void) {
   return false;
 }
 
-/* Returns the `color` of tutti_drawing. Colours and UTF-8 are independent. */
+/* Returns the `color` argument for tutti_drawing, which selects colours and UTF-8 independently of each other. */
 static int colored(const plan_options *o) {
   if (o->plain || o->color) return o->color;
   const char *none = getenv("NO_COLOR"), *term = getenv("TERM");

@@ -42,7 +42,7 @@ typedef struct importer {
   const char *why; /* the reason why it cannot be imported */
 } importer;
 
-/* Returns the value in a slot. In place, i and o are the same buffer. */
+/* Returns a pointer to a value in a buffer of a rank. If the algorithm works in place, the buffers i and o are the same. */
 static value *at_place(importer *m, int rank, xml_place p, int chunk) {
   const xml_algo *a = m->a;
   const bool gathers = strcmp(a->coll, "allgather") == 0,
@@ -90,7 +90,7 @@ static void send(importer *m, int rank, int to, int channel, value *from) {
   fputc('\n', m->to[rank]);
 }
 
-/* Returns the oldest message between these ranks; NULL if none exists or it belongs to another channel. */
+/* Returns the oldest message from rank `from` to rank `to`, or NULL if no message exists or the channel differs. */
 static message **oldest(importer *m, int from, int to, int channel) {
   for (message **at = &m->first; *at; at = &(*at)->next)
     if ((*at)->from == from && (*at)->to == to) return (*at)->channel == channel ? at : NULL;
@@ -156,7 +156,7 @@ static bool may_run(const importer *m, const xml_block *b, const xml_step *s) {
   return false;
 }
 
-/* Returns true if all chunks of a step have arrived, which it needs before it runs. */
+/* Returns true if `count` chunks have arrived. A step can run only after all chunks that it receives have arrived. */
 static bool has_arrived(importer *m, const xml_block *b, int count) {
   int n = 0;
   if (count && !oldest(m, b->recv, b->gpu, b->channel)) return false;
@@ -192,7 +192,7 @@ static void run_chunk(importer *m, int block, const xml_step *s, int chunk) {
   }
 }
 
-/* Runs the steps of a thread block that can run now. Returns false if no step can. */
+/* Runs as many steps of a thread block as possible. Returns false if not even one step could run. */
 static bool advance(importer *m, int block) {
   const xml_block *b = &m->a->block[block];
   const int from = m->at[block];
@@ -246,7 +246,7 @@ static char *write_all(importer *m, char **parts) {
   return fclose(f) ? NULL : text;
 }
 
-/* Returns the schedule as text, or NULL, with the reason in m->why. */
+/* Returns the algorithm as the text of a schedule. Returns NULL on failure, with the reason in m->why. */
 static char *convert(const xml_algo *a, importer *m) {
   const size_t ranks = (size_t)a->ranks;
   char **parts = calloc(ranks, sizeof *parts), *text = NULL;

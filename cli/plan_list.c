@@ -32,13 +32,13 @@ void plan_json_report(const tutti_report *r) {
       r->scratch_blocks);
 }
 
-/* Returns the reason in the last error: the text after "... on 7 ranks: ". */
+/* Returns the reason from the last error message, which is the text after "... on 7 ranks: ". */
 static const char *reason(void) {
   const char *at = strstr(tutti_error(), " ranks: ");
   return at ? at + strlen(" ranks: ") : tutti_error();
 }
 
-/* Collects the facts about the i-th algorithm. Returns false after an error message if the prover fails. */
+/* Collects facts about the i-th algorithm. If the prover fails, prints an error message and returns false. */
 static bool look(int i, const plan_options *o, entry *e) {
   char *text;
   memset(e, 0, sizeof *e);
@@ -59,7 +59,7 @@ static bool look(int i, const plan_options *o, entry *e) {
   return !status;
 }
 
-/* Prints the collectives that the algorithm can do here, or the reason if there are none. */
+/* Prints the collectives that the algorithm supports for this number of ranks. */
 static void print_does(const entry *e) {
   const char *comma = "; for ";
   for (int c = 0; c < TUTTI_COLL_COUNT; c++) {

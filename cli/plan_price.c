@@ -25,7 +25,7 @@ static int by_time(const void *a, const void *b) {
   return strcmp(x->name, y->name);
 }
 
-/* Returns the estimates of all plans, sorted by time, or NULL after an error message. */
+/* Returns the estimates for all plans, sorted by time, or NULL after an error message. */
 static tutti_offer *list(tutti_prices *prices, const price_options *o, int *n) {
   tutti_offer *offers = NULL, offer = {.size = sizeof offer};
   tutti_status status;
@@ -158,7 +158,7 @@ static int show_all(tutti_prices *prices, const price_options *o) {
   return status;
 }
 
-/* Without an argument, or with `all`, prints all plans and marks the chosen one. */
+/* Prints the price of the given plan. Without an argument, or with `all`, prints all plans and marks the chosen one. */
 static int price(price_options *o) {
   tutti_prices *prices;
   if (o->what && strcmp(o->what, "all") != 0) o->q.only = o->what;
@@ -194,7 +194,7 @@ static const char explain_usage[] =
     "                         chosen plan, ! the plans that the op, the contract or --algo\n"
     "                         rule out\n" EXPLAIN_MEASURED;
 
-/* Prints the model parameters behind the estimates: the lines of the profile, without comments. */
+/* Prints the model parameters on which the estimates are based, which are the lines of the profile without its comments. */
 static void print_figures(const price_options *o) {
   char *all = NULL;
   if (!o->here || o->json || tutti_profile_text(&all)) return;
@@ -207,7 +207,7 @@ static void print_figures(const price_options *o) {
   tutti_text_free(all);
 }
 
-/* Prints the explanation. With --all, also prints the table; in JSON both are members of one object. */
+/* Prints the explanation and, if --all is given, the table of all plans. In JSON, both are members of the same object. */
 static int explain_all(tutti_prices *prices, const price_options *o, const char *text) {
   const bool both = o->all && o->json;
   if (o->csv) return show_all(prices, o);

@@ -24,8 +24,8 @@ static int complain(reader *r, const char *what) {
   return -1;
 }
 
-/* Stores the value of an attribute of the current tag, truncated to the size of the buffer. Returns false if it is
- * missing. */
+/* Stores the value of an attribute of the current tag, truncated to the size of the buffer. Returns false if the tag
+ * does not have that attribute. */
 static bool attribute(const reader *r, const char *name, char *value, size_t room) {
   const size_t n = strlen(name);
   for (const char *at = r->tag; at < r->end; at++) {

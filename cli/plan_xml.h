@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* In the names, S is send, R is receive, C is copy to dst, and a second R is reduce. RRCS thus receives, reduces with
- * src, stores, and sends. */
+/* The kinds of steps in MSCCL. In their names, S stands for send, R for receive, C for copy to dst, and a second R
+ * for reduce. For example, RRCS receives a chunk, reduces it with src, stores the result, and sends it. */
 typedef enum xml_kind {
   XML_SEND,
   XML_RECV,
@@ -50,7 +50,7 @@ typedef struct xml_algo {
   int blocks, room;
 } xml_algo;
 
-/* Returns 0, or an exit status after an error message with the line number. Free *a with xml_free. */
+/* Reads an algorithm. Returns 0, or an exit status after an error message with a line number. Free *a with xml_free. */
 int xml_read(const char *path, const char *text, xml_algo *a);
 void xml_free(xml_algo *a);
 

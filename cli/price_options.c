@@ -48,7 +48,7 @@ const char *price_size(double bytes, char text[24]) {
   return text;
 }
 
-/* Appends model parameters on new lines. A later line overrides an earlier one. */
+/* Appends model parameters as new lines of text. A later line overrides an earlier one for the same parameter. */
 static int add_figures(const char *command, price_options *o, const char *text) {
   const size_t before = o->figures ? strlen(o->figures) : 0;
   char *more = realloc(o->figures, before + strlen(text) + 2);
@@ -72,7 +72,7 @@ static int add_file(const char *command, price_options *o, const char *path) {
   return add_figures(command, o, text);
 }
 
-/* Sets the parameters of shared memory to those of this machine, unless a file or option provides others. */
+/* Adds the parameters that describe shared memory on this machine. Parameters from files and options have priority. */
 static int figures_of_here(const char *command, price_options *o) {
   char *said = o->figures, *here = NULL;
   o->figures = NULL;
@@ -138,7 +138,7 @@ static int read_name(const char *command, int c, price_options *o) {
   return i < 0 ? CLI_USAGE : 0;
 }
 
-/* Reads the parameters of a network, or its name. A name has no '=' before its first ':' or ','. */
+/* Reads the argument of --network: parameters, or a name, which does not have a '=' before its first ':' or ','. */
 static int read_network(const char *command, price_options *o) {
   if (optarg[strcspn(optarg, "=:,")] == '=') return add_figures(command, o, optarg);
   if (o->topology)
@@ -176,7 +176,7 @@ static int read_one(const char *command, int c, char **argv, price_options *o) {
   }
 }
 
-/* Puts the parameters of the named network first, so that those of another --network override them. */
+/* Inserts the parameters of the named network before those of any other --network, which therefore override them. */
 static int use_topology(const char *command, price_options *o) {
   topology t;
   if (o->q.topo)

@@ -22,8 +22,8 @@ typedef struct families {
   int line[FAMILIES]; /* its linetype: 1 or higher, or GREY */
 } families;
 
-/* Returns the family of a plan such as "fold(ring), 2 slices". A new family has no points. Returns -1 if there is no
- * space for another family; it is then not drawn. */
+/* Returns the index of a plan's family. For example, the plan "fold(ring), 2 slices" is in the family "fold". Adds a
+ * new family without points if necessary. Returns -1 if there is no space for it, and the plan is then not drawn. */
 static int family_of(families *f, const char *plan) {
   const size_t n = strcspn(plan, "(, \n");
   for (int i = 0; i < f->n; i++)
@@ -54,7 +54,7 @@ static void data_of_families(FILE *p, tutti_prices *prices, const price_picture 
   fprintf(p, "EOD\n");
 }
 
-/* Writes a block of points for each chosen plan, and stores the plans' names in `names`, separated by newlines. */
+/* Writes a block of points for each chosen plan. Stores the names of these plans in `names`, separated by newlines. */
 static int data_of_chosen(FILE *p, tutti_prices *prices, const price_picture *pic,
                           char names[NAMES]) {
   tutti_offer o = {.size = sizeof o};
@@ -78,8 +78,8 @@ static int data_of_chosen(FILE *p, tutti_prices *prices, const price_picture *pi
   return n;
 }
 
-/* Returns the smallest ratio of a family's time to the best time, over all sizes. 1 means that it is the best at some
- * size. */
+/* Returns the smallest ratio of the family's time to the best time, over all message sizes. The ratio is 1 if the
+ * family has the best time for some size. */
 static double nearness(const families *f, int family) {
   double nearest = HUGE_VAL;
   for (int k = 0; k < f->points; k++) {
@@ -90,8 +90,8 @@ static double nearness(const families *f, int family) {
   return nearest;
 }
 
-/* Assigns colours, first to families of chosen plans, then to those that are nearest to the best, until no colours
- * are left. */
+/* Assigns the available colours. Families of chosen plans come first, followed by the families whose times are
+ * closest to the best. */
 static void give_colours(families *f, const char *chosen) {
   int given = 0;
   for (; *chosen; chosen += strcspn(chosen, "\n"), chosen += *chosen == '\n') {
@@ -107,7 +107,7 @@ static void give_colours(families *f, const char *chosen) {
   }
 }
 
-/* Writes the lines of the plot, the grey families first so that they are in the background. */
+/* Writes the lines of the plot. Grey families are written first, so that they are in the background. */
 static void draw_families(FILE *p, const families *f, bool grey) {
   bool titled = false;
   for (int i = 0; i < f->n; i++) {

@@ -19,7 +19,7 @@ typedef struct price_options {
   const char *what; /* the argument, or NULL */
 } price_options;
 
-/* Parses the options. PRICE_OPTIONS describes them, for the usage pages. */
+/* The options that describe a machine and a call, as text for the usage pages of commands that accept them. */
 #define PRICE_OPTIONS                                                                            \
   "  -n, --ranks N          how many ranks; without --network, --levels, --shm and --profile\n"  \
   "                         they share this machine's memory, as under `tutti run`\n"            \
@@ -44,11 +44,11 @@ typedef struct price_options {
   "      --algo PLANS       as TUTTI_ALGO: 'ring:64k-', '^tree'\n"                               \
   "      --format F         text (default), json, or csv: the table of all candidates\n"
 
-/* Returns 0, or an exit status after an error message. Free *o with price_options_free. */
+/* Parses the options into *o. Returns 0, or an exit status after an error message. Free *o with price_options_free. */
 int price_options_read(const char *command, int argc, char **argv, price_options *o);
 void price_options_free(price_options *o);
 
-/* Write values such as "605 us" and "9 KiB" into `text`, and return it. */
+/* price_time writes a time such as "605 us" into `text`, and price_size a size such as "9 KiB". Both return `text`. */
 const char *price_time(double seconds, char text[24]);
 const char *price_size(double bytes, char text[24]);
 
@@ -56,8 +56,8 @@ const char *price_size(double bytes, char text[24]);
 int plan_price(int argc, char **argv);
 extern const char plan_price_usage[];
 
-/* A picture of time against size, as .svg or .png. It shows the fastest plan of each family, and the plans that would
- * run. */
+/* A picture of time against message size, in an .svg or .png file. It shows the fastest plan of each family, and the
+ * plans that would be chosen. */
 typedef struct price_picture {
   const char *command, *path;
   char title[200];
@@ -70,7 +70,7 @@ int price_plot(tutti_prices *prices, const price_picture *picture);
 
 /* `tutti explain --measured` (measured.c). argv[at] is that word. */
 int explain_measured(int argc, char **argv, int at);
-/* The part of the usage page about it. */
+/* The part of the usage page that describes --measured. */
 #define EXPLAIN_MEASURED                                                                          \
   "\n"                                                                                            \
   "With --measured tutti times all plans that may run at each size, alternately, in the\n"        \

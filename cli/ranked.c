@@ -31,7 +31,7 @@ int job_rank(void) {
   return l < 0 ? 0 : atoi(getenv(launchers[l].variable));
 }
 
-/* Stores the path of this command's executable. Returns false if it is unknown. */
+/* Stores the path of this command's executable. Returns false if the path cannot be determined. */
 static bool own_path(char path[PATH_MAX]) {
   const ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
   path[n > 0 ? n : 0] = 0;

@@ -14,25 +14,25 @@
 bool job_inside(void);
 int job_rank(void);
 
-/* Replaces this process by `tutti run -n N tutti COMMAND ...`, with the same arguments. Returns only after an error
- * message, with an exit status. */
+/* Replaces this process with `tutti run -n N tutti COMMAND ...`, keeping the arguments. If that fails, prints an
+ * error message and returns an exit status. */
 int job_start(const char *command, long ranks, int argc, char **argv);
 
-/* If this process was started by an MPI and is not linked with one, executes the command that is. Returns 0 if that
- * is not needed, otherwise an exit status after an error message. */
+/* Executes the variant of this command that is linked with an MPI, if this process was started by that MPI and this command is
+ * not linked with one. Returns 0 if that is not necessary, otherwise an exit status after an error message. */
 int job_hand_over(const char *command, char **argv);
 
-/* Rank 0 prints error messages for all ranks. The other ranks print nothing and wait for the launcher to end them, so
- * that the user reads rank 0's message. */
+/* These functions let rank 0 print error messages for all ranks. The other ranks print nothing and wait for the
+ * launcher to end them, so that the user sees the message of rank 0. */
 int job_mute(void);
 void job_unmute(int saved);
 int job_fail_alike(int status);
 
 /* ---- meet.c, meet_mpi.c ---- */
 
-/* The family of the MPI that this command is linked with, such as "ompi", or NULL. */
+/* The MPI that this command is linked with, such as "ompi", or NULL if the command is not linked with an MPI. */
 extern const char *const job_family;
-/* Creates a communicator of all ranks. Free it before job_leave, which ends the job. */
+/* Creates a communicator of all ranks. It must be freed before the call of job_leave, which ends the job. */
 tutti_status job_join(tutti_comm **comm);
 void job_leave(void);
 

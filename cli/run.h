@@ -53,18 +53,18 @@ typedef struct run_options {
   int leash;         /* for a part: the job ends when this descriptor closes */
 } run_options;
 
-/* The original signal mask and process group of the front, which the ranks get. */
+/* The signal mask and process group that the front process had when it was started. The ranks get the same ones. */
 typedef struct run_origin {
   sigset_t mask;
   pid_t group;
 } run_origin;
 
-/* Runs the keeper, and the guard in a child of it. Returns an exit status. `argv` is the command line in its original
- * memory. */
+/* Runs the keeper process, whose child runs the guard. Returns an exit status. `argv` must be the original argument
+ * vector of the process, because the keeper overwrites it to change the process's name. */
 int run_keeper(const run_options *options, const run_origin *origin, int orders, char **argv);
 
-/* Runs the guard. Returns the exit status of the job. `orders` is the reading end of the front's pipe. It delivers
- * run_order records; end of file means that the front has died. */
+/* Runs the guard, and returns the exit status of the job. `orders` is the reading end of a pipe from the front
+ * process, over which run_order records arrive. End of file means that the front process has died. */
 int run_guard(const run_options *options, const run_origin *origin, int orders);
 
 typedef struct run_order {
@@ -79,7 +79,7 @@ void run_passed_on(sigset_t *set);
 
 typedef enum run_stage { STAGE_EXEC, STAGE_BIND, STAGE_FILES } run_stage;
 
-/* A child that could not exec its program writes this to `report`. */
+/* What a child process writes to the pipe `report` if it could not execute its program. */
 typedef struct run_refusal {
   int rank;
   run_stage stage;
@@ -97,8 +97,8 @@ typedef struct run_spawn {
   int report;   /* close-on-exec pipe for a run_refusal */
 } run_spawn;
 
-/* Returns a rank's environment entries, NULL-terminated, or NULL if out of memory. newcomer is -1 if the rank is not
- * a joiner. */
+/* Returns the environment entries for a rank as a NULL-terminated list, or NULL if out of memory. newcomer is the
+ * number of the joiner, or -1 if the rank is not a joiner. */
 char **run_job_env(const run_options *o, tutti_job *job, int rank, int newcomer);
 void run_free_env(char **env);
 /* Returns the pid, or -1 with errno set. */
@@ -106,28 +106,28 @@ pid_t run_spawn_rank(const run_spawn *spawn);
 
 /* ---- several hosts (run_hosts.c) ---- */
 
-/* Parse options. Return 0, or an exit status after an error message. */
+/* Parse the options that name hosts. Return 0, or an exit status after an error message. */
 int run_hosts_read(run_options *o, const char *list);
 int run_part_read(run_options *o, const char *text);
-/* Opens the rendezvous in this process. Returns NULL, or the reason why it failed. */
+/* Opens the job's rendezvous in this process. Returns NULL, or the reason why it could not be opened. */
 const char *run_hosts_open(const run_options *o);
-/* Runs the local process that represents a host. Returns an exit status. */
+/* Runs the carrier, the local process that represents a remote host. Returns an exit status. */
 int run_carry(const run_options *o, int host);
-/* A part reads the id from its input, and ends when the input is closed. */
+/* Used by the process that runs one host's part of a job. It reads the job's id from standard input, and ends at end of file. */
 int run_part_begin(run_options *o);
 int run_part_hold(const run_options *o);
 
 /* ---- joiners between hosts (run_joiners.c) ---- */
 
-/* Returns true if the rendezvous of the job admits joiners. A guard then notifies it whenever a rank ends. */
+/* Returns true if the job's rendezvous admits joiners. The guard must then notify the rendezvous whenever a rank ends. */
 bool run_joins(const run_options *o);
-/* Reports that process `rank` of this guard has ended. The process was joiner `newcomer`, or one of the first ranks
- * if that is -1. If `again` is set, returns the number, less 1, of the joiner that replaces it, or -1 if no joiner
- * may be started. */
+/* Tells the rendezvous that process `rank` of this guard has ended. newcomer is the number of the joiner that ran in
+ * this process, or -1 for one of the first ranks. If `again` is set, returns the number of the joiner that replaces
+ * the process, minus 1. Returns -1 if no joiner may be started. */
 int run_joiner_ended(const run_options *o, int rank, int newcomer, bool again);
-/* Reports that the part on host h has ended. If `again` is set, its ranks may be started again as joiners on host
- * hosts[h].to, the one with the fewest ranks. Returns true if any of them may. run_host_move then replaces h by that
- * host in the list. lives[h] is true if a part is running on host h. */
+/* run_host_lost tells the rendezvous that the part on host h has ended. lives[i] is true if a part is running on
+ * host i. If `again` is set, the ranks may be restarted as joiners on host hosts[h].to, which has the fewest ranks.
+ * Returns true if any of the ranks may be restarted. run_host_move then replaces h by that host in the list. */
 bool run_host_lost(const run_options *o, int h, bool again, const bool *lives);
 void run_host_move(const run_options *o, int h);
 
@@ -139,13 +139,12 @@ typedef struct run_pids {
   size_t n;
 } run_pids;
 
-/* Sends `signal` (0 only counts) to all living descendants of this process. If `once` is not NULL, sends it only to
- * those that are not yet in that list. Returns their number and stores one of them in `pid` and `name`. Returns -1 if
- * /proc cannot be read. */
+/* Sends `signal` to all living descendants of this process, or only counts them if `signal` is 0. If `once` is not
+ * NULL, processes in that list are skipped. Returns the number of processes, and stores the pid and name of one of
+ * them. Returns -1 if /proc cannot be read. */
 int run_tree_signal(int signal, run_pids *once, pid_t *pid, char name[32]);
 
-/* Kills and reaps all descendants of this process, and gives up after `seconds`. Returns true if no process is
- * left. */
+/* Kills and reaps all descendants of this process. Gives up after `seconds`. Returns true if no descendant is left. */
 bool run_tree_kill(double seconds);
 
 
@@ -153,23 +152,23 @@ bool run_tree_kill(double seconds);
 
 typedef struct run_relay run_relay;
 
-/* Returns NULL if out of memory. If `label` is false, only the guard's own lines are written. */
+/* Creates a relay for output. If `label` is false, it writes only the guard's lines. Returns NULL if out of memory. */
 run_relay *run_relay_make(int processes, bool label);
 void run_relay_free(run_relay *relay);
 /* Takes ownership of the reading ends of a rank's pipes. */
 void run_relay_add(run_relay *relay, int rank, int out, int err);
 /* Queues a line of the guard itself for stderr. */
 void run_relay_say(run_relay *relay, const char *line);
-/* Appends the descriptors to wait for to fds, which has at least run_relay_most entries, and returns their number.
- * After poll, pass the same entries to run_relay_serve. */
+/* run_relay_fill writes the descriptors for poll to fds and returns their number. fds must have space for
+ * run_relay_most entries. After poll, the same entries are passed to run_relay_serve. */
 size_t run_relay_most(const run_relay *relay);
 size_t run_relay_fill(run_relay *relay, struct pollfd *fds);
 void run_relay_serve(run_relay *relay, const struct pollfd *fds, size_t n);
-/* Returns true if all pipes are at their end and all lines are written. */
+/* Returns true if all pipes have reached end of file and all lines have been written. */
 bool run_relay_idle(const run_relay *relay);
-/* Returns the error that prevented lines from being written, or 0. */
+/* Returns the errno value of the error that prevented output from being written, or 0 if no error has occurred. */
 int run_relay_error(const run_relay *relay);
-/* Returns true if all lines of the guard are written. Pipes may still be open. */
+/* Returns true if all lines of the guard have been written, even if pipes are still open. */
 bool run_relay_flushed(const run_relay *relay);
 
 #endif

@@ -10,17 +10,17 @@
 #include "cli.h"
 #include "run_guard.h"
 
-/* Pauses before a restart, in s: the first and the longest one. A run of pause_healed seconds resets the pause. */
+/* The first and the longest pause before a restart, in seconds. A process that ran for pause_healed begins with the first. */
 static const double pause_first = 0.1, pause_most = 10, pause_healed = 10;
 
-/* Returns true if a restart would fail as well: a program that could not be started on one host cannot be started on
- * another. */
+/* Returns true if a restart would certainly fail, because a program that cannot be started on one host cannot be
+ * started on another. */
 static bool is_final(int status) {
   return status == CLI_USAGE || status == CLI_NO_EXEC || status == CLI_NOT_FOUND;
 }
 
-/* Returns true if the rank's process may be replaced. Between hosts, the rendezvous of the job decides, and is
- * notified of each end. */
+/* Returns true if another process may replace the dead rank. In a job on several hosts, the rendezvous decides this,
+ * and is therefore told about every process that ends. */
 static bool next_newcomer(guard *g, int rank, int status) {
   bool again = g->phase == PHASE_RUN && status;
   rank_state *s = &g->ranks[rank];
@@ -44,7 +44,7 @@ static bool next_newcomer(guard *g, int rank, int status) {
   return true;
 }
 
-/* Plans the restart of a dead rank, if other ranks are alive and the limit is not reached. */
+/* Schedules the restart of a dead rank, if other ranks are alive and the limit on restarts is not reached. */
 bool run_plan_again(guard *g, int rank, pid_t pid, int status) {
   rank_state *s = &g->ranks[rank];
   const double now = cli_now();
@@ -58,14 +58,14 @@ bool run_plan_again(guard *g, int rank, pid_t pid, int status) {
   return true;
 }
 
-/* True if a rank of this part is due: it can join the ranks of other hosts. */
+/* Returns true if a rank of this part is due to be restarted. It can then join the ranks on other hosts. */
 bool run_waits_for_due(const guard *g) {
   for (int r = 0; g->phase == PHASE_RUN && run_joins(g->o) && !g->o->hosts && r < g->o->ranks; r++)
     if (g->ranks[r].due > 0) return true;
   return false;
 }
 
-/* Cancels restarts, because no live rank is left that the restarted ranks could join. */
+/* Cancels pending restarts, because no live rank is left that the restarted ranks could join. */
 void run_forget_again(guard *g) {
   char name[272];
   if (run_waits_for_due(g)) return;

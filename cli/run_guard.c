@@ -24,7 +24,7 @@
 #include "tutti_launch.h"
 
 static const double linger_seconds = 1, term_seconds = 2, kill_seconds = 5, tick_seconds = 0.02;
-/* Gives the front time to pass on the signals that it received. */
+/* How long the guard waits for the front process to report a signal, in milliseconds. */
 enum { front_ms = 50 };
 
 void run_guard_say(guard *g, const char *format, ...) {
@@ -150,8 +150,8 @@ static int rank_of(const guard *g, pid_t pid) {
 
 static void read_orders(guard *g);
 
-/* Returns true if the rank was ended by a signal that was sent to the whole job, as by Ctrl-C. The front may receive
- * the signal later than the rank. */
+/* Returns true if the rank was ended by a signal to the whole job, for example by Ctrl-C. The rank may receive such
+ * a signal before the front process does. In that case, waits briefly for the front process to report the signal. */
 bool run_interrupted(guard *g, int status) {
   const int s = run_status_of(status) - 128;
   if (s != SIGINT && s != SIGTERM && s != SIGHUP && s != SIGQUIT) return false;
@@ -169,8 +169,8 @@ static void explain_end(guard *g, int rank, pid_t pid, int status) {
     run_explain_death(g, rank, pid, status);
 }
 
-/* Reaps all dead processes. If several are found in one call, a process that was killed by a signal is reported as
- * the cause, because the others may have failed when they lost it. */
+/* Reaps all dead processes. If it finds several, it reports one that was killed by a signal as the cause. The others
+ * may have failed because they lost contact with that process. */
 static void reap(guard *g) {
   int culprit = -1, why = 0, status;
   pid_t pid, culprit_pid = 0;
@@ -202,7 +202,7 @@ static void reap(guard *g) {
 
 /* ---- orders and time ---- */
 
-/* A carrier passes on only signals that were sent with sigqueue. */
+/* Sends a signal to all live ranks. Carriers pass on only signals that were sent with sigqueue. */
 static void deliver(guard *g, int signal) {
   for (int r = 0; r < g->o->ranks; r++) {
     if (!g->ranks[r].alive) continue;
@@ -289,7 +289,7 @@ static bool done(const guard *g) {
   return g->children_gone && !run_waits_for_due(g) && (g->front_gone || run_relay_idle(g->relay));
 }
 
-/* If the reader has closed our output, behaves like any pipe: the next write of a rank fails. */
+/* If the reader has closed the output of tutti, the ranks see the same as with any other pipe: their next write fails. */
 static void check_output(guard *g) {
   int error = run_relay_error(g->relay);
   if (!error || g->lost_output) return;
@@ -380,7 +380,7 @@ static void start_all(guard *g) {
   if (g->alive == 0) enter(g, PHASE_KILL);
 }
 
-/* Raises the limit on descriptors for the pipes. The ranks get the old limit back. */
+/* Raises the limit on open descriptors, because the guard needs many pipes. The ranks are started with the old limit. */
 static void raise_limit(guard *g) {
   getrlimit(RLIMIT_NOFILE, &g->files);
   rlim_t need = 64 + (g->o->label ? 2 * ((rlim_t)g->o->ranks + (rlim_t)g->o->respawns) : 0);

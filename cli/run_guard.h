@@ -55,22 +55,22 @@ typedef struct guard {
 void run_guard_say(guard *g, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Returns the name of a process of this guard, for messages. */
 const char *run_guard_name(const guard *g, int rank, char name[272]);
-/* Sets the exit status of the job, unless there was a failure before. */
+/* Sets the exit status of the job, unless an earlier failure has already set it. */
 void run_guard_fail(guard *g, int status);
-/* Prints how a rank's process ended, given its wait status, and what will happen next. */
+/* Prints how the process of a rank ended, according to its wait status, and what will happen next. */
 void run_explain_death(guard *g, int rank, pid_t pid, int status);
 /* Returns the exit status that corresponds to a wait status. */
 int run_status_of(int status);
-/* Returns true if the rank was ended by a signal that was sent to the whole job, as by Ctrl-C. */
+/* Returns true if the rank was ended by a signal that was sent to the whole job, for example by Ctrl-C. */
 bool run_interrupted(guard *g, int status);
 /* newcomer is the joiner's number, from 0, or -1 for one of the first ranks. */
 void run_start_rank(guard *g, int rank, int cpu, int newcomer);
 
 /* ---- restarting ranks (run_again.c) ---- */
 
-/* A rank's process has ended. Returns true if another process will replace it, and prints a message then. */
+/* Called after the process of a rank has ended. If another process will replace it, prints a message and returns true. */
 bool run_plan_again(guard *g, int rank, pid_t pid, int status);
-/* Returns true if no rank is alive here, but a rank that is due to start can join ranks of other hosts. */
+/* Returns true if no rank is alive on this host, but a rank is due to be restarted and can join the ranks on other hosts. */
 bool run_waits_for_due(const guard *g);
 /* Called when no rank is alive here. */
 void run_forget_again(guard *g);

@@ -117,7 +117,7 @@ static void add_quoted(text *t, const char *word) {
   add_word(t, "'");
 }
 
-/* Returns true for variables to pass on: the settings of tutti and UCX, and the library paths. */
+/* Returns true if a variable is passed on to other hosts: settings of tutti and UCX, library paths, and the thread count. */
 static bool travels(const char *entry) {
   static const char *const names[] = {"TUTTI_", "UCX_", "LD_LIBRARY_PATH=", "OMP_NUM_THREADS="};
   static const char *const stay[] = {
@@ -180,7 +180,7 @@ static void call_agent(const run_options *o, const run_host *h, const char *line
 }
 
 /* Waits until the agent ends, and returns its status. A signal that the guard sends to the whole job ends this
- * process. A signal that the guard delivers, or that the terminal sends, is for the ranks. */
+ * process. Signals that the guard delivers, or that the terminal sends, are passed on to the ranks. */
 static int pass_on(pid_t agent, int leash, const sigset_t *set) {
   for (int status;;) {
     siginfo_t info;
@@ -240,7 +240,7 @@ const char *run_hosts_open(const run_options *o) {
   return setenv("TUTTI_ID", id.text, 1) ? "out of memory" : NULL;
 }
 
-/* Reads the carrier's text up to the character `end`. Returns false if it is incomplete or too long. */
+/* Reads text from the carrier up to the character `end`. Returns false if the text is incomplete or too long. */
 static bool heard(char *word, size_t size, char end) {
   size_t n = 0;
   while (n < size && read(0, word + n, 1) == 1 && word[n] != end) n++;
@@ -265,8 +265,8 @@ int run_part_begin(run_options *o) {
   return 0;
 }
 
-/* Passes signals from the leash to this process, the front, which forwards them. When the carrier ends for any
- * reason, the leash closes. The front and every process that it started are then killed. */
+/* Reads signals from the leash, a connection to the carrier, and sends them to this process, which forwards them.
+ * The leash closes when the carrier ends. This process and all processes that it started are then killed. */
 static void *hold(void *options) {
   const run_options *o = options;
   unsigned char byte;

@@ -22,7 +22,7 @@ bool run_joins(const run_options *o) {
 
 static const double reach_s = 30; /* the network may be interrupted for this long */
 
-/* Requests numbers for news->wants joiners, which begin with *first. Returns how many were granted. */
+/* Asks the rendezvous for news->wants joiner numbers, which begin with *first. Returns how many were granted. */
 static int ask(const tutti_newcomer_news *news, int *first) {
   tutti_id id = {""};
   int n = 0;
@@ -47,7 +47,7 @@ int run_joiner_ended(const run_options *o, int rank, int newcomer, bool again) {
   return ask(&news, &first) > 0 ? first - 1 : -1;
 }
 
-/* Returns the live or unused host with the fewest ranks, or -1. */
+/* Returns the host with the fewest ranks among those that are alive or unused, or -1 if no host qualifies. */
 static int least_loaded(const run_options *o, int lost, const bool *lives) {
   int best = -1, fewest = 0;
   for (int i = 0; i < o->nhosts; i++) {

@@ -17,7 +17,7 @@
 
 static const char name[] = "job-keeper";
 
-/* Overwrites the words of the command line. They are contiguous, and no code reads them after this. */
+/* Overwrites the command line of this process, whose words are contiguous in memory. No code reads them after this. */
 static void take_name(char **argv) {
   char *begin = argv[0], *end = begin;
   for (char **word = argv; *word == end; word++) end += strlen(*word) + 1;

@@ -50,7 +50,7 @@ struct run_relay {
   size_t streams_n, streams_room;
 };
 
-/* Returns false if out of memory. The bytes are then lost, and the caller reports it. */
+/* Appends bytes to the buffer. If out of memory, drops the bytes and returns false, and the caller reports the loss. */
 static bool append(bytes *b, const char *data, size_t n) {
   if (b->head && b->head >= b->n) {
     memmove(b->data, b->data + b->head, b->n);

@@ -23,7 +23,7 @@ typedef struct process {
   char name[32];
 } process;
 
-/* Fills in one entry from /proc/PID/stat: "pid (name) state parent ...". */
+/* Fills in *p from /proc/PID/stat, which has the form "pid (name) state parent ...". */
 static bool look(const char *pid, process *p) {
   char path[300], text[512];
   snprintf(path, sizeof path, "/proc/%s/stat", pid);
@@ -42,8 +42,7 @@ static bool look(const char *pid, process *p) {
   return true;
 }
 
-/* Returns NULL if /proc cannot be read, or if it shows another PID namespace, in which pids refer to other
- * processes. */
+/* Returns NULL if /proc cannot be read, or if it belongs to another PID namespace, where pids refer to other processes. */
 static process *all_processes(size_t *count) {
   char self[20] = "";
   if (readlink("/proc/self", self, sizeof self - 1) < 0 || atol(self) != (long)getpid())

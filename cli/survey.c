@@ -17,8 +17,8 @@ static int by_price(const void *a, const void *b) {
   return (x->predicted > y->predicted) - (x->predicted < y->predicted);
 }
 
-/* Returns the index of a plan in the list, or n if it is new. Each plan is listed only with its cheapest number of
- * slices. */
+/* Returns the index of a plan in the list, or n if the list does not contain it. The list has each plan once, with
+ * the number of slices for which its estimate is lowest. */
 static int find(const survey_plan *plans, int n, const char *name) {
   for (int i = 0; i < n; i++)
     if (strcmp(plans[i].name, name) == 0) return i;
@@ -48,7 +48,7 @@ static tutti_status choose(const bench_job *job, const survey_plan *p, const cha
   return status ? status : comm_set_slices(job->comm, p->name ? p->slices : 0);
 }
 
-/* Returns true if the communicator runs this plan, and not another one instead. */
+/* Returns true if the communicator runs this plan rather than replacing it with another plan. */
 static bool is_run(const bench_job *job, const bench_call *call, const survey_plan *p) {
   char name[CLI_PLAN];
   if (!p->name) return true;
@@ -85,9 +85,9 @@ int survey_keep(survey_plan *plans, int n, double wanted) {
   return least;
 }
 
-/* Returns the number of calls in the next round: as many as fit into the budget at the speed of the last round. The
- * number changes gradually, because the first rounds may mislead: ranks that share cores take a while to settle into
- * a steady alternation. */
+/* Returns the number of calls in the next round, which is the number that would fit into the budget at the speed of
+ * the last round. The number changes gradually. The first rounds may mislead, because ranks that share cores take a
+ * while to settle into a steady alternation. */
 static long calls_after(const survey_plan *p, double last, double budget) {
   const double fit = budget / last;
   const long least = p->calls > 1 ? p->calls / 2 : 1;
@@ -95,8 +95,8 @@ static long calls_after(const survey_plan *p, double last, double budget) {
   return fit < (double)least ? least : fit > (double)most ? most : (long)fit;
 }
 
-/* Ends a round, and stops timing a plan that took much longer than the best plan in two rounds without a migration of
- * cores. The sums here are the same on all ranks. */
+/* Ends a round. Stops timing a plan after it was much slower than the best plan in two rounds without a migration of
+ * cores. Times are maxima over all ranks, so all ranks make the same decision. */
 static tutti_status end_round(const bench_job *job, const bench_options *o, survey_plan *plans,
                               int n, double far, double patience) {
   double best = 0;
@@ -120,15 +120,14 @@ static tutti_status end_round(const bench_job *job, const bench_options *o, surv
   return TUTTI_OK;
 }
 
-/* Rank 0 measures the distance of the cores before and after each round. */
+/* Measures on rank 0 how far the cores are apart. Called before and after each round. */
 static tutti_status look(const bench_job *job, double *far) {
   *far = job->rank == 0 ? cli_bounce() : 0;
   return tutti_allreduce(job->talk, far, far, 1, TUTTI_DOUBLE, TUTTI_MAX);
 }
 
-/* Determines the number of calls in a round. Begins with one call, and increases the number until the calls take
- * enough of the budget to show the duration of one call. A long warm-up is not needed, because there are many rounds
- * and their median counts. */
+/* Determines the number of calls in a round. It begins with one call, and increases the number until the calls use enough of the
+ * budget to show how long one call takes. No long warm-up is needed, because the result is a median over many rounds. */
 static tutti_status settle(const bench_job *job, const bench_options *o, const bench_call *call,
                            long *calls) {
   double once = 0;
@@ -145,8 +144,8 @@ static tutti_status settle(const bench_job *job, const bench_options *o, const b
   return status;
 }
 
-/* Returns the stride between the plans of a round. Every plan is timed in each round, and follows a different plan
- * each time, because a slow predecessor may leave the ranks out of step. */
+/* Returns the stride between the plans of a round. Every round times every plan, but in a different order, because a
+ * slow predecessor may leave the ranks out of step. */
 static int stride(int n, int round) {
   for (int k = 1 + 2 * round % n;; k++) {
     int a = n, b = k;

@@ -36,23 +36,23 @@ typedef struct survey_plan {
   double median, spread; /* in s; quartile distance relative to the median */
 } survey_plan;
 
-/* Lists the plans that may run for such a call of `bytes`, the cheapest first, at most `most` of them. Returns their
- * number, or -1 on error (see tutti_error). Plans in slices are listed only if slices make them cheaper. */
+/* Lists at most `most` of the plans that may run for a call on `bytes` bytes, the cheapest first. Plans in slices
+ * are listed only if slices make them cheaper. Returns the number of plans, or -1 on error (see tutti_error). */
 int survey_list(tutti_prices *prices, uint64_t bytes, survey_plan *plans, int most);
 
-/* Times all plans for one more round. A plan whose time exceeds the best time by a factor of `patience` is skipped
- * afterwards; 0 means that no plan is skipped. `override` is the communicator's usual override. If `looks` is true,
- * the distance of the cores is measured. Collective; all ranks get the same results. */
+/* Times all plans for one more round. Later rounds skip any plan whose time exceeds the best time by a factor of `patience`.
+ * No plan is skipped if `patience` is 0. `override` is the usual override of the communicator. If `looks` is true, also
+ * measures the distance between the cores. This is a collective call, and all ranks get the same results. */
 tutti_status survey_time(const bench_job *job, const bench_options *o, const bench_call *call,
                          const char *override, survey_plan *plans, int n, bool looks,
                          double patience);
 
-/* Selects the rounds at that distance; all other rounds are ignored. Returns the minimum number of selected rounds
- * over all plans. */
+/* Keeps the rounds with the cores at the distance `wanted`, and ignores all others. Returns the number of rounds
+ * that were kept, as a minimum over all plans. */
 int survey_keep(survey_plan *plans, int n, double wanted);
 /* Returns the fastest plan, or NULL if none ran. */
 const survey_plan *survey_best(const survey_plan *plans, int n);
-/* Returns the ratio of a's time to b's: the median over the rounds. */
+/* Returns the ratio of the time of plan a to that of plan b, as a median over all rounds. */
 double survey_ratio(const survey_plan *a, const survey_plan *b);
 
 #endif

@@ -33,8 +33,8 @@ typedef struct shape {
   bool unknown;             /* it is unknown which rank is on which node */
 } shape;
 
-/* A tree with more than `most` leaves has pods of `pod` leaves. links is the number of links from a pod upwards, or
- * from a group to all others. */
+/* A fat tree with more than `most` leaves is divided into pods of `pod` leaves. `links` is the number of links from
+ * a pod upwards, or from a dragonfly group to all other groups. */
 static const struct machine {
   const char *name, *kind;
   int node[2]; /* the last numbers of its shape, as in a tree without pods */
@@ -73,7 +73,7 @@ static void torus(const shape *s, topology *t) {
   add(FIGURES, "hop", s->latency);
 }
 
-/* Adds the rate and the number of the parallel links of a domain. */
+/* Adds the parameters for the parallel links of a domain: the rate of one link, and the number of links. */
 static void several(topology *t, const char *level, const char *rate, int links) {
   const size_t at = strlen(t->figures);
   snprintf(t->figures + at, sizeof t->figures - at, "%s.beta = %s\n%s.paths = %d\n", level, rate,
@@ -104,7 +104,7 @@ static void fat_tree(const shape *s, topology *t) {
   several(t, "pod", s->up, n[3]);
 }
 
-/* Returns the total rate of several links: seven times "200Gbit/s" is "1400Gbit/s". */
+/* Returns the total rate of several parallel links. For example, seven links with "200Gbit/s" have "1400Gbit/s". */
 static const char *bundle(const char *rate, int links, char text[WORD + 8]) {
   char *unit;
   const double one = strtod(rate, &unit);
@@ -152,20 +152,20 @@ static double rate_of(const char *text) {
   return rate;
 }
 
-/* Returns the time per byte on links between switches, relative to the link of a node. */
+/* Returns the time per byte on a link between switches, divided by the time per byte on the link of a node. */
 static double slower_up(const shape *s) {
   return rate_of(s->rate) / rate_of(s->up);
 }
 
-/* Returns the messages per link from a domain of `inside` nodes to `to` other nodes over `links` links, multiplied by
- * how much slower these links are. */
+/* Returns how many messages each of `links` links carries from a domain of `inside` nodes to `to` other nodes. The
+ * number is multiplied by the slowdown of these links relative to the link of a node. */
 static double out_of(double inside, double to, double links, const shape *s, const topology *t) {
   return inside * to / (t->ranks - 1) / links * slower_up(s);
 }
 
-/* A link of a ring carries, in each direction, the messages that travel 1, 2, ... n/2 nodes in that direction. A
- * node's own messages leave in the first dimension of their route and arrive in the last one. Nearly all of them use
- * the same ring, and one link of that ring carries the messages of up to half of its nodes. */
+/* In a ring, each link carries, in each direction, the messages that travel 1, 2, ... n/2 nodes in that direction.
+ * Messages of a node leave in the first dimension of their route and arrive in the last one. Nearly all of them use
+ * the same ring, where one link carries the messages of up to half of the ring's nodes. */
 static mixture mix_torus(const shape *s, const topology *t) {
   mixture x = {.ports = 2 * s->count};
   for (int i = 0; i < s->count; i++) {
@@ -179,7 +179,7 @@ static mixture mix_torus(const shape *s, const topology *t) {
   return x;
 }
 
-/* All links down to a leaf carry the same load, because each leads to the same number of the leaf's nodes. */
+/* All links that lead down to the same leaf carry the same load, because each of them serves the same number of nodes. */
 static mixture mix_fat_tree(const shape *s, const topology *t) {
   const bool pods = s->count == 5;
   const int *n = pods ? s->n + 1 : s->n; /* leaves, nodes, uplinks */
@@ -191,9 +191,9 @@ static mixture mix_fat_tree(const shape *s, const topology *t) {
   return x;
 }
 
-/* The link between two routers of a group carries the messages between their nodes, and those that leave or enter the
- * group through one of them. At each end of a link between groups, a message passes one more link, unless its node is
- * connected to the router with that link. */
+/* The link between two routers of a group carries the messages between the nodes of these routers, and messages that
+ * leave or enter the group through one of the two routers. Messages between groups pass one more link at each end,
+ * unless the node is connected to the router with the global link. */
 static mixture mix_dragonfly(const shape *s, const topology *t) {
   const double group = s->n[1] * s->n[2], others = s->n[0] - 1;
   mixture x = {.way = 5 - 2.0 / s->n[1],
@@ -222,15 +222,15 @@ static const struct kind {
 
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-/* Returns the square of the expected maximum of n normal variables, in variances. The log2 used here is accurate
- * within 0.1. */
+/* Returns the squared expected maximum of n normally distributed variables, divided by their variance. The
+ * approximation of log2 in this function has an error of at most 0.1. */
 static double largest_of(double n) {
   double log = -1;
   for (; n >= 2; n /= 2) log++;
   return fmax(1.25 * (log + n) - 2, 0.3);
 }
 
-/* Returns how many more messages than the mean the busiest of these links carries. */
+/* Returns by how many messages the load of the busiest link exceeds the mean load of these links. */
 static double excess_of(double mean, double links, int nodes) {
   static const double ahead = 0.7;
   const double crossed = fmin(mean * links / nodes, 1);
@@ -252,7 +252,7 @@ static void tell_mixture(const struct kind *k, const shape *s, topology *t) {
 
 /* ---- reading ---- */
 
-/* Parses "8x16x8", up to a comma or the end. Returns false if the text does not have this form. */
+/* Parses dimensions such as "8x16x8", up to a comma or the end of the text. Returns false if the form is wrong. */
 static bool read_numbers(const char *text, shape *s) {
   for (s->count = 0; s->count < DIMS; text++) {
     char *end;
@@ -265,7 +265,7 @@ static bool read_numbers(const char *text, shape *s) {
   return false;
 }
 
-/* Parses ",rate=100Gbit/s,latency=300ns". Returns NULL, or a pointer to the first error. */
+/* Parses settings such as ",rate=100Gbit/s,latency=300ns". Returns NULL, or a pointer to the first error in the text. */
 static const char *read_figures(const char *text, shape *s) {
   while (*text == ',' || *text == ' ') {
     char name[WORD], value[WORD], *end;

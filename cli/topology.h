@@ -13,8 +13,8 @@ typedef struct topology {
   const char *about; /* sources of a machine's parameters, as profile comments; or "" */
 } topology;
 
-/* Reads "fat-tree:8x16x8,rate=100Gbit/s", or the name of a machine. `ranks` is the number of nodes that the machine
- * should have, or 0 if unspecified. Returns 0, or an exit status after an error message. */
+/* Parses a topology such as "fat-tree:8x16x8,rate=100Gbit/s", or the name of a known machine. `ranks` is the number
+ * of nodes that the machine should have, or 0 if unspecified. Returns 0, or an exit status after an error message. */
 int topology_read(const char *command, const char *text, int ranks, topology *t);
 
 #endif

@@ -11,7 +11,7 @@
 #include "kept.h"
 #include "tutti_plan.h"
 
-/* Kinds of events, by category. TRACE_WAIT and all later kinds are steps, which are inside the other events. */
+/* Kinds of trace events, by category. TRACE_WAIT and the kinds after it are steps, which happen during other events. */
 typedef enum trace_kind {
   TRACE_CALL,
   TRACE_START,
@@ -76,7 +76,7 @@ typedef struct trace_data {
 int trace_read(const char *path, trace_data *d);
 void trace_free(trace_data *d);
 
-/* Adds times with saturation, because files may contain any numbers. */
+/* Adds two times. The sum saturates, because a trace file may contain any numbers. */
 static inline void trace_add(int64_t *sum, int64_t ns) {
   if (__builtin_add_overflow(*sum, ns, sum)) *sum = ns < 0 ? INT64_MIN : INT64_MAX;
 }
@@ -142,7 +142,7 @@ typedef struct trace_hop { /* a step on a critical path; the last step comes fir
   uint32_t step;
 } trace_hop;
 enum { TRACE_HOPS = 256 };
-/* Finds the chain of steps that ended last. Returns the number of hops. */
+/* Finds the critical path of a call, which is the chain of steps that ended last. Returns its number of hops. */
 int trace_path(const trace_data *d, const trace_sums *s, const trace_op *op,
                trace_hop hops[TRACE_HOPS]);
 
@@ -153,8 +153,8 @@ void trace_show_json(const trace_data *d, const trace_sums *s);
 
 /* ---- trace_first.c ---- */
 
-/* Returns an array of *n entries: the waits for each rank of the job, and finally (rank -1) the waits for ranks
- * without events. Returns NULL if out of memory. The caller frees the array. */
+/* The time that was spent waiting for a rank. trace_waits returns an array of *n entries, one for each rank of the job. The
+ * last entry (rank -1) is for all ranks without events. trace_waits returns NULL if out of memory. The caller frees the array. */
 typedef struct trace_wait {
   int rank;
   int64_t ns;
@@ -166,16 +166,16 @@ void trace_show_first(const trace_data *d, const trace_sums *s, bool all);
 
 /* ---- trace_draw.c ---- */
 
-/* Draws `length` ms, beginning at `from`, as lines of letters. If `length` is 0, draws the median call of the kind
- * that took the most time. Returns 0, or an exit status after an error message. */
+/* Prints a timeline of `length_ms` milliseconds, beginning at `from_ms`, as lines of letters. If `length_ms` is 0,
+ * draws the median call of the kind that took the most time. Returns 0, or an exit status after an error message. */
 int trace_draw(const trace_data *d, const trace_sums *s, double from_ms, double length_ms);
-/* Computes the period to draw, in ns. It is at least 100 ns long. */
+/* Computes the begin and the end of the period to draw, in ns. The period is at least 100 ns long. */
 void trace_window(const trace_sums *s, double from_ms, double length_ms, int64_t *from,
                   int64_t *to);
 
 /* ---- trace_svg.c ---- */
 
-/* As above, as a picture in the file `path`, whose name ends in .svg. */
+/* Draws the same period as trace_draw, as a picture in the file `path`, whose name ends in .svg. */
 int trace_svg(const trace_data *d, const trace_sums *s, double from_ms, double length_ms,
               const char *path);
 

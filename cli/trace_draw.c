@@ -28,7 +28,7 @@ static int64_t edge(const picture *p, int column) {
   return p->from + (p->to - p->from) / COLUMNS * column;
 }
 
-/* Returns the column of a time, -1 before the picture, or COLUMNS after it. */
+/* Returns the column for a time, -1 if the time is before the picture, or COLUMNS if it is after the picture. */
 static int column_of(const picture *p, int64_t time) {
   if (time < p->from) return -1;
   const int64_t column = (time - p->from) / ((p->to - p->from) / COLUMNS);
@@ -70,8 +70,8 @@ static void add(picture *p, const trace_event *e) {
   }
 }
 
-/* Returns the letter that fills most of a column, or ' ' if the column is mostly empty. The time of '-' may include
- * that of other letters. */
+/* Returns the letter that fills most of a column, or ' ' if the column is mostly empty. The time counted for '-'
+ * includes times that are also counted for other letters. */
 static char most_of(const picture *p, const line *l, int column) {
   int64_t free = edge(p, column + 1) - edge(p, column), inside = l->time[column]['-'];
   int best = ' ';
@@ -101,7 +101,7 @@ static void show_flights(const picture *p) {
   printf("  %-16s|%s|\n", "  in flight", text);
 }
 
-/* Chooses a period around the median call of the kind that took the most time. */
+/* Chooses a period around the median call of the kind of call that took the most time. */
 static void choose(const trace_sums *s, int64_t *from, int64_t *to) {
   const trace_op *op = &s->ops[s->sorts[0].from + s->sorts[0].n / 2];
   *from = s->parts[op->from].begin;

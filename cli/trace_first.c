@@ -24,7 +24,7 @@ static int longest_first(const void *a, const void *b) {
   return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-/* Sorts lanes by communicator and rank, so that a lane can be found by these. */
+/* Sorts lanes by communicator and rank, so that they can be looked up by communicator and rank. */
 static int by_place(const void *a, const void *b) {
   const trace_lane *x = *(const trace_lane *const *)a, *y = *(const trace_lane *const *)b;
   if (x->comm != y->comm) return x->comm < y->comm ? -1 : 1;
@@ -37,7 +37,7 @@ static int by_rank(const void *a, const void *b) {
   return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-/* Returns the waits for rank `peer` of this lane's communicator; the last entry if that rank has left no events. */
+/* Returns the entry for rank `peer` of this lane's communicator, or the last entry if that rank has left no events. */
 static trace_wait *waits_for(const trace_lane **lanes, size_t nlanes, trace_wait *waits,
                              size_t nranks, const trace_lane *lane, int peer) {
   trace_lane key = *lane;
@@ -70,7 +70,7 @@ trace_wait *trace_waits(const trace_data *d, const trace_sums *s, size_t *n) {
   return waits;
 }
 
-/* Adds a phase for each rank that was waited for. The times of ranks that are not shown are added up. */
+/* Adds a phase for each rank for which other ranks waited. Ranks that are not shown share one phase. */
 static size_t put_waits(const trace_data *d, const trace_sums *s, int64_t whole, size_t most,
                         phase *to) {
   size_t n, k = 0;

@@ -15,7 +15,7 @@ static const trace_part *part_of(const trace_data *d, const trace_sums *s, const
   return NULL;
 }
 
-/* Returns the last step of a part that began before `time`, or NULL. */
+/* Returns the last step that began before `time` in this part of a call, or NULL if every step began later. */
 static const trace_event *before(const trace_sums *s, const trace_part *p, int64_t time) {
   size_t lo = 0, hi = s->nsteps; /* the first step that did not begin before */
   while (lo < hi) {

@@ -94,7 +94,7 @@ static bool number(reader *r, double *value) {
   return true;
 }
 
-/* Reads the members of an object and, at the same level, those of its `args`. */
+/* Reads the members of a JSON object. The members of its member `args` are read as if they belonged to the object. */
 static bool object(reader *r) {
   int depth = 1;
   r->nfields = 0;
@@ -133,7 +133,7 @@ static const char *text(const reader *r, const char *key) {
   return f && isnan(f->number) ? f->text : "";
 }
 
-/* Returns a number in [lo, hi], `otherwise` if it is missing, or NAN after an error message. */
+/* Returns a member's number, which must be in [lo, hi], `otherwise` if it is missing, or NAN after an error message. */
 static double value(reader *r, const char *key, double lo, double hi, double otherwise) {
   const field *f = find(r, key);
   char why[80];
@@ -233,7 +233,7 @@ static bool find_call(reader *r, uint32_t *what) {
   return true;
 }
 
-/* Handles the end of a flight. Its begin is the previous event. */
+/* Handles the event that ends the flight of a message. The event before it must be the begin of this flight. */
 static bool end_flight(reader *r, double ts) {
   trace_data *d = r->d;
   trace_event *e = d->nevents ? &d->events[d->nevents - 1] : NULL;

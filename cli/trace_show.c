@@ -8,8 +8,8 @@
 #include "cli.h"
 #include "trace_data.h"
 
-/* Limits without --all: the number of ranks, of kinds of calls, of kinds whose critical paths are shown, and of hops
- * at either end of a path. */
+/* What is shown without --all: at most this many ranks, kinds of calls, kinds of calls with a critical path, and
+ * hops at each end of a path. */
 typedef struct most {
   size_t ranks, kinds, paths;
   int hops;

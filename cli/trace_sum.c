@@ -127,7 +127,7 @@ static int by_time(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* Finds the rank that arrived last, and its delay relative to the median. `room` has memory for n times. */
+/* Finds the rank that arrived last, and its delay relative to the median arrival. `room` is scratch memory for n times. */
 static void find_late(const trace_data *d, trace_sums *s, const trace_part *p, int n,
                       int64_t *room) {
   int last = 0, others = 0;

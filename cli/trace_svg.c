@@ -62,7 +62,7 @@ static void write_xml(FILE *f, const char *text) {
     }
 }
 
-/* Draws a bar with a tooltip. *end is where the previous bar ended. */
+/* Draws a bar with a tooltip. *end is the right end of the previous bar. */
 static void draw_bar(const canvas *c, const char *class, const trace_event *e, double y,
                      double high, double *end) {
   static const double least = 1. / 3;
@@ -153,7 +153,7 @@ static bool draw_flights(const canvas *c, int pid, double y) {
   return true;
 }
 
-/* Returns a round number of us, about an eighth of the window. */
+/* Returns a round number of microseconds, about an eighth of the drawn period. */
 static double tick_of(const canvas *c) {
   const double wanted = (double)(c->to - c->from) / 8e3;
   double tick = 0.001;

@@ -15,7 +15,7 @@
 
 enum { REPEATS = 9, FEW = 1 << 18, MANY = 1 << 20 };
 
-/* Measures the median time of a sum of n floats on the slowest rank, in s. */
+/* Measures the median time in seconds that the slowest rank needs for a sum of n floats. */
 static tutti_status time_of(tutti_comm *comm, float *x, size_t n, int calls, double *seconds) {
   double each[REPEATS];
   tutti_status status = TUTTI_OK;
@@ -40,7 +40,7 @@ static bool has_one(tutti_comm *comm) {
          strncmp(plan, "aggregate(", 10) == 0;
 }
 
-/* Returns the number of hosts. Ranks of the same host are not apart. */
+/* Returns the number of hosts. Two ranks are on the same host if they share memory, that is, if tutti_comm_apart is 0. */
 static int hosts_of(tutti_comm *comm) {
   int hosts = 0;
   for (int r = 0; r < tutti_comm_size(comm); r++) {
@@ -66,7 +66,7 @@ static tutti_status measure(tutti_comm *comm, float *x, tune_result *r) {
   return TUTTI_OK;
 }
 
-/* Sets *named on all ranks, because possibly only the first rank has the variable. */
+/* Sets *named to the same value on all ranks. The environment variable may be set on only some of them. */
 static tutti_status is_named(tutti_comm *comm, int32_t *named) {
   *named = tutti_setting("TUTTI_AGGREGATOR") != NULL;
   return tutti_allreduce(comm, named, named, 1, TUTTI_INT32, TUTTI_MAX);

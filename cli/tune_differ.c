@@ -18,7 +18,7 @@
 #define BYTES_DIFFER    0.2
 #define MESSAGES_DIFFER 1.0
 
-/* For an even number of values, returns the smaller of the two medians, because slow hosts are the exception. */
+/* Returns the median. For an even number of values, this is the smaller middle value, because slow hosts are exceptions. */
 static double median_of(const double *values, int n) {
   double *sorted = malloc((size_t)n * sizeof *sorted), median = 0;
   if (!sorted) return 0;
@@ -48,7 +48,7 @@ void tune_links(const double *stream, const double *message, int hosts, int part
   }
 }
 
-/* Chooses what the profile calls a host: its name if no other host has the same name, otherwise its number. */
+/* Chooses how the profile refers to a host. This is the host's name if no other host has the same name, otherwise its number. */
 static void call_host(const tune_host *names, int hosts, int h, char text[TUNE_HOST]) {
   bool usable = *names[h].name && strlen(names[h].name) < 40 &&
                 strspn(names[h].name, "0123456789-") < strlen(names[h].name);
@@ -60,14 +60,14 @@ static void call_host(const tune_host *names, int hosts, int h, char text[TUNE_H
     snprintf(text, TUNE_HOST, "%d", h);
 }
 
-/* Returns the ratio to the median, or its inverse: at least 1. */
+/* Returns the ratio of the value to the median, or the inverse of this ratio if it is less than 1. */
 static double off(double value, double median) {
   if (value <= 0 || median <= 0) return 1;
   return value > median ? value / median : median / value;
 }
 
-/* Returns true if the value differs from the median by more than `share` times the median, or times `more` if that is
- * larger. */
+/* Returns true if the value differs from the median by more than `share` times the median. If `more` is greater than
+ * the median, the limit is `share` times `more`. */
 static bool far_off(double value, double median, double more, double share) {
   const double least = share * (median > more ? median : more);
   return value > 0 && (value > median + least || value < median - least);
@@ -98,7 +98,7 @@ static bool slow_messages(const links *l, int h) {
   return far_off(l->seconds[h], l->message, l->whole, MESSAGES_DIFFER);
 }
 
-/* Returns the host that differs most among those not written yet, or -1. */
+/* Returns the host that differs most from the median among those that are not written yet, or -1 if all are written. */
 static int next_one(const links *l, const bool *written) {
   int next = -1;
   double most = 0;
@@ -125,8 +125,8 @@ static void add_host(const links *l, int h, tune_result *r) {
             who, 1e-6 / l->beta[h], 1e6 * l->seconds[h], 1e-6 / l->bytes, 1e6 * l->message);
 }
 
-/* Sets the parameters of all hosts to those of the median host. If there are several levels, only
- * some hosts were measured at each, so its delay may be right and is kept. */
+/* Sets the parameters of all hosts to those of the median host. With several levels, only some hosts were measured
+ * at each level, so a delay that is already known may be better and is kept. */
 static void take_median(links *l, const char *level, tune_result *r) {
   double *beta = figure_of(r, level, "beta"), *delay = figure_of(r, level, "delay"), most = 0;
   bool bytes = false, messages = false;

@@ -9,7 +9,8 @@
 
 enum { ENOUGH = 4 }; /* rounds of a launch that count; more rounds do not add weight */
 
-/* Returns the distance of this launch's points that count for `far`, and sets *rounds to their number of rounds. */
+/* Returns the core distance to use for this launch. This is `far` or near it if the launch measured there, otherwise
+ * the distance with the most rounds. Sets *rounds to the number of rounds at the returned distance. */
 static double seen(const tune_points *all, int launch, double far, int *rounds) {
   double most = 0;
   *rounds = -1;
@@ -25,7 +26,7 @@ static double seen(const tune_points *all, int launch, double far, int *rounds) 
   return most;
 }
 
-/* Returns the number of rounds at that distance, over all launches. */
+/* Returns the number of rounds that all launches together measured at the distance `far`. */
 static int weight(const tune_points *all, int launches, double far) {
   int sum = 0, rounds;
   for (int l = 0; l < launches; l++)

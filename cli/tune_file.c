@@ -59,7 +59,7 @@ static void make_folders(const char *path) {
 
 /* ---- the contents ---- */
 
-/* Returns the description of the machine, as the library prints it. */
+/* Returns the description of this machine, in the words that the library prints. */
 static const char *machine(void) {
   const char *line;
   for (int i = 0; (line = tutti_info(i)); i++)
@@ -93,7 +93,7 @@ static void write_new(FILE *f, const tune_result *r) {
   for (int i = 0; i < r->notes; i++) fprintf(f, "# %s\n", r->note[i]);
 }
 
-/* Reads the name from an assignment "NAME = VALUE". Returns false if the line is not an assignment. */
+/* Reads NAME from a line of the form "NAME = VALUE". Returns false if the line does not have that form. */
 static bool name_of(const char *line, char name[64]) {
   const char *at = line + strspn(line, " \t");
   const size_t n = strcspn(at, "= \t\r\n,#");
@@ -103,7 +103,7 @@ static bool name_of(const char *line, char name[64]) {
   return true;
 }
 
-/* Returns true if it is a parameter of one of the compared hosts. A number may refer to any host. */
+/* Returns true if this is a parameter of one of the compared hosts. A host number in a name may refer to any host. */
 static bool of_host(const tune_result *r, const char *name) {
   if (strncmp(name, "host.", 5) != 0 || !strchr(name + 5, '.')) return false;
   const char *host = name + 5;
@@ -124,7 +124,7 @@ static bool measured(const tune_result *r, const char *name) {
   return strcmp(name, "machine") == 0 || (*r->network && strcmp(name, "network") == 0);
 }
 
-/* Returns true if the old file is for that machine or network. */
+/* Returns true if the old file is a profile of this machine or network. */
 static bool says(FILE *old, const char *what, const char *which) {
   char line[512], name[64];
   bool is = false;

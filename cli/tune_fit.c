@@ -108,7 +108,7 @@ static bool alike(const tune_point *a, const tune_point *b) {
   return a->ranks == b->ranks && a->crowd == b->crowd;
 }
 
-/* Estimates the times of all points. The points of one communicator are contiguous. */
+/* Estimates the times of all points. Points that have the same communicator are contiguous. */
 static void price_all(fit *f) {
   tutti_prices *prices = NULL;
   tutti_offer o = {.size = sizeof o};
@@ -126,8 +126,8 @@ static void price_all(fit *f) {
   tutti_prices_free(prices);
 }
 
-/* Returns the mean logarithm of the chosen plan's time over the best time. The points of one launch at one size form
- * a group, and are contiguous. */
+/* Returns the mean, over groups of points, of log(time of the chosen plan / best time). A group consists of the
+ * points for one message size in one launch, which are contiguous. */
 static double regret(const fit *f) {
   double sum = 0;
   int n = 0;
@@ -163,7 +163,7 @@ static double distance(fit *f) {
 
 /* ---- descent ---- */
 
-/* Changes one parameter by a step up or down, if that is better. Returns the new distance. */
+/* Increases or decreases one parameter, if that improves the fit. Returns the new distance from the measured times. */
 static double try_figure(fit *f, int i, double *step, double best) {
   const double before = f->value[i];
   for (int way = 0; way < 2; way++) {
@@ -215,7 +215,7 @@ static bool take_points(fit *f, const tune_points *points, bool crowd) {
   return f->n > 0;
 }
 
-/* Notes the spread of the rounds of a plan, over plans that had enough rounds. */
+/* Adds a note about the spread of a plan's rounds, averaged over all plans with enough rounds. */
 static void note_noise(const fit *f, const char *whose, tune_result *r) {
   double spread = 0, rounds = 0;
   int wide = 0, few = 0;

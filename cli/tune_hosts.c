@@ -49,8 +49,8 @@ static tutti_status move_on(const hosts *l, way *w, bool sends, int peer, bool *
   return status;
 }
 
-/* Receives from the k-th host before this one and sends to the k-th host after it. The two directions do not wait for
- * each other. *seconds is the time until everything is received. */
+/* Receives a stream from the k-th host before this one, and sends a stream to the k-th host after it. Neither stream
+ * waits for the other. Sets *seconds to the time until everything was received. */
 static tutti_status receive_stream(const hosts *l, int k, double *seconds) {
   way in = {.begun = 0}, out = in;
   tutti_status status = tutti_barrier(l->comm);
@@ -66,7 +66,7 @@ static tutti_status receive_stream(const hosts *l, int k, double *seconds) {
   return status;
 }
 
-/* Exchanges a few messages between two hosts. *seconds is 0 if this host is not in a pair. */
+/* Exchanges a few messages between the two hosts of each pair. Sets *seconds to 0 on a host that is not in a pair. */
 static tutti_status trips(const hosts *l, int k, int phase, double *seconds) {
   const bool first = l->at / k % 2 == phase && l->at + k < l->of;
   const bool second = !first && l->at >= k && (l->at - k) / k % 2 == phase;
@@ -85,8 +85,8 @@ static tutti_status trips(const hosts *l, int k, int phase, double *seconds) {
   return status;
 }
 
-/* Repeats until a sum of times, which is the same on all hosts, is large enough. *seconds is the median for streams.
- * For messages it is the minimum, which is disturbed least. */
+/* Repeats a measurement until it has taken long enough. All hosts use the same times to decide this, so they stop
+ * together. Sets *seconds to the median for streams, and to the minimum for messages, because it is disturbed least. */
 static tutti_status repeat(const hosts *l, int k, int phase, double *seconds) {
   double each[REPEATS], took = 0, slowest = 0;
   tutti_status status = TUTTI_OK;
@@ -103,7 +103,7 @@ static tutti_status repeat(const hosts *l, int k, int phase, double *seconds) {
   return status;
 }
 
-/* Measures the times with all partners, first on this host, then gathers those of all hosts. */
+/* Measures the times between this host and all its partners, and gathers the times of all hosts. */
 static tutti_status all_times(const hosts *l, int partners, double *stream, double *message) {
   const size_t n = (size_t)l->of * (size_t)partners;
   tutti_status status = TUTTI_OK;
@@ -129,8 +129,8 @@ static tutti_status all_names(const hosts *l, tune_host *names) {
                          TUTTI_MAX);
 }
 
-/* Returns the factor that corrects a stream's time for burst credit: each stream follows a pause, so its first bytes
- * are faster than the link. */
+/* Returns the factor that corrects the time of a stream for burst credit. Every stream follows a pause, so its first
+ * bytes are sent faster than the link's sustained rate. */
 static double without_burst(const tune_result *r, const char *level) {
   const double bytes = (double)PIECES * PIECE;
   char name[40];

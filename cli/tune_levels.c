@@ -78,7 +78,7 @@ static double read_all(const uint64_t *from) {
   return cli_now() - begin;
 }
 
-/* Plays one end of the i-th pair. In each round, end 0 writes, then end 1 reads. */
+/* Runs one end of the i-th pair of cores. In each round, end 0 writes to the memory, and end 1 then reads it. */
 static void play(yard *y, char *memory, int i, int pairs, int end) {
   unsigned round = 0;
   uint64_t *mine = (uint64_t *)(void *)(memory + (size_t)i * BYTES);
@@ -91,7 +91,7 @@ static void play(yard *y, char *memory, int i, int pairs, int end) {
   _exit(0);
 }
 
-/* Returns the time of the best round. A round takes as long as its last reader. */
+/* Returns the time of the fastest round. The time of a round is that of the slowest reader. */
 static double best_round(const yard *y, int pairs) {
   double best = 0;
   for (int k = 1; k < ROUNDS; k++) { /* the first round places the pages */

@@ -46,8 +46,8 @@ static int after(const line *l, int k) {
   return (l->at + k) % l->of;
 }
 
-/* Sends to the k-th host after this one and receives from the k-th host before it. ways: 1 to receive, 2 to send, 3
- * for both. */
+/* Begins to exchange messages. `ways` is 1 to receive from the k-th host before this one, 2 to send to the k-th host
+ * after it, and 3 to do both. */
 static tutti_status begin(const line *l, int k, int slot, size_t bytes, int ways,
                           tutti_request *r[2]) {
   tutti_status status = TUTTI_OK;
@@ -65,7 +65,7 @@ static tutti_status end(tutti_request *r[2]) {
   return !status && r[1] ? tutti_request_wait(&r[1]) : status;
 }
 
-/* Sends PIECES pieces, alternately to `streams` hosts, with WINDOW of them in flight. */
+/* Transfers PIECES pieces, alternating between `hosts` hosts. At most WINDOW pieces are in flight. */
 static tutti_status stream(const line *l, int hosts, int ways) {
   tutti_request *r[WINDOW][2];
   tutti_status status = TUTTI_OK;
@@ -77,7 +77,7 @@ static tutti_status stream(const line *l, int hosts, int ways) {
   return status;
 }
 
-/* The plans for ROUNDS and EACH: ROUNDS reduce one int32 per host, EACH a single int32. */
+/* The plans that the kinds ROUNDS and EACH use. ROUNDS reduces one int32 per host, and EACH a single int32. */
 #define PLANS "one-shot:0-5;fold(ring):5-"
 
 typedef struct game {
@@ -91,7 +91,7 @@ static tutti_status once(const line *l, const game *g) {
   return tutti_allreduce(l->comm, l->in, l->in, n, TUTTI_INT32, TUTTI_MAX);
 }
 
-/* Measures the seconds of a stream, of a round, or of a message to each host. */
+/* Measures the seconds for a stream, for a round, or for sending a message to each host. */
 static tutti_status play(const line *l, const game *g, long n, double *seconds) {
   tutti_status status = tutti_barrier(l->comm);
   const double from = cli_now();
@@ -101,13 +101,13 @@ static tutti_status play(const line *l, const game *g, long n, double *seconds) 
   return status;
 }
 
-/* Returns the number of measurements of a level. Streams go to 1, 2, ... hosts, up to PORTS. */
+/* Returns the number of measurements at a level. Streams are measured to 1, 2, ... hosts, up to PORTS hosts. */
 static int games_of(const line *l) {
   const int others = l->of - 1;
   return 5 + (others < PORTS ? others : PORTS);
 }
 
-/* Returns the median of n times, and adds their spread to *score for the report. */
+/* Returns the median of n times, and adds the spread of the times to the level's score, which is reported later. */
 static double add_up(const line *l, double *each, int n) {
   score *s = l->score;
   const double spread = cli_spread(each, (size_t)n);
@@ -118,7 +118,7 @@ static double add_up(const line *l, double *each, int n) {
   return each[n / 2];
 }
 
-/* Measures a median time in s. If `rest` is true, measures single calls, each after a pause. */
+/* Measures the median time in seconds. If `rest` is true, measures individual calls, with a pause before each call. */
 static tutti_status median(const line *l, game g, bool rest, double *seconds) {
   double each[REPEATS], once = BUDGET / 5, took = 0;
   tutti_status status = TUTTI_OK;
@@ -227,7 +227,7 @@ static void figures_of(const line *l, const found *f, const char *level, tune_re
 
 /* ---- all levels ---- */
 
-/* Returns true if this rank represents its domain of the k-th level within the first domain of the next level. */
+/* Returns true if this rank is the first in its domain of the k-th level, within the first domain of the next level. */
 static bool plays(tutti_comm *comm, int k, const char **level) {
   const int rank = tutti_comm_rank(comm), ranks = tutti_comm_size(comm);
   const char *name;

@@ -29,7 +29,7 @@ typedef struct work {
   const char *code;
 } work;
 
-/* Returns the median time of one run in s, measured in batches of about a fifth of a millisecond. */
+/* Returns the median time of one run in seconds. The runs are timed in batches of about a fifth of a millisecond. */
 static double seconds_of(void (*once)(const work *), const work *w) {
   double each[REPEATS];
   const double begin = cli_now();
@@ -46,7 +46,7 @@ static double seconds_of(void (*once)(const work *), const work *w) {
   return each[k / 2];
 }
 
-/* Returns the mean time of a run in s, while other processes may use the same core. */
+/* Returns the mean time of one run in seconds, including time during which other processes use the same core. */
 static double seconds_in_turn(void (*once)(const work *), const work *w) {
   const double begin = cli_now();
   long n = 0;
@@ -63,7 +63,7 @@ static void copy(const work *w) {
   __asm__ volatile("" ::"r"(w->c) : "memory");
 }
 
-/* The address is the same in the peer, which is a fork of this process. */
+/* Reads memory of the peer process. The address is the same as in this process, because the peer is a fork of it. */
 static void read_peer(const work *w) {
   struct iovec local = {w->c, w->bytes}, remote = {w->a, w->bytes};
   if (process_vm_readv(w->peer, &local, 1, &remote, 1, 0) < 0) _exit(1);
@@ -105,7 +105,7 @@ static const struct {
     {"code.lossless", "lossless", "s/B: the same without loss"},
 };
 
-/* Fills in nearly normally distributed numbers: sums of four random numbers. */
+/* Fills the array with approximately normally distributed numbers, by adding four random numbers for each. */
 static void fill_normal(float *x, size_t n) {
   uint64_t seed = 1;
   for (size_t i = 0; i < n; i++) {
@@ -144,7 +144,7 @@ static void answer(int from, int to) {
   _exit(0);
 }
 
-/* A sandbox may refuse access, which appears as a failed read. A child process therefore tries it first. */
+/* Measures process_vm_readv. A child process tries it first, because reads may fail in a sandbox. */
 static void peer(tune_result *r, work *w) {
   int there[2], back[2];
   if (pipe(there) || pipe(back)) return;

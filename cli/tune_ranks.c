@@ -86,8 +86,8 @@ static tutti_status until(const bench_job *job, const bench_options *o, double e
   return status;
 }
 
-/* Collects the distinct distances of all rounds, and returns their number. If they are unknown, there is one
- * distance, 0. */
+/* Collects the different core distances of all rounds, and returns their number. If the distances are unknown, the
+ * result is a single distance of 0. */
 static int distances(const place *all, double far[SURVEY_ROUNDS * SIZES]) {
   int n = 0, apart = 0;
   for (int s = 0; s < SIZES; s++) {

@@ -173,7 +173,7 @@ static void say(void *ctx, int level, const char *line) {
   fprintf(stderr, "%s%s\n", level == 0 ? "tutti tune: " : "# ", line);
 }
 
-/* Runs in a job. It reads the file first, because a file that cannot be read must not be overwritten. */
+/* Measures in a running job. The wisdom file is read first, because a file that cannot be read must not be overwritten. */
 static int measure(const wanted *w, int rank) {
   tutti_comm *comm;
   int status = rank == 0 && w->file ? wisdom_file_read(w->file, true) : 0;

@@ -22,7 +22,7 @@ static int torn(const char *path, const char *text) {
                   path, line, column);
 }
 
-/* Rejects pipes, because the other end of a pipe may never be opened. */
+/* Reads the text of a regular file. Pipes are rejected, because a process may never open the other end. */
 static int read_text(const char *path, int fd, char *text, size_t *length) {
   struct stat is;
   if (fstat(fd, &is) == 0 && !S_ISREG(is.st_mode) && !S_ISDIR(is.st_mode))
@@ -54,13 +54,13 @@ int wisdom_file_write(const char *path) {
   return tutti_wisdom_save(path) ? cli_fail(CLI_FAILED, "tune", "%s", tutti_error()) : 0;
 }
 
-/* Returns the description of the machine, which follows the ranks in the text. */
+/* Returns the part of the text that describes the machine, which follows the part about the ranks. */
 static const char *machine_of(const char *place) {
   const char *at = strrchr(place, ';');
   return at ? at : "";
 }
 
-/* Describes whether an entry such as "on 8f3c21aa: 7 processes share memory, ..." fits this machine. */
+/* Returns a phrase that tells whether an entry such as "on 8f3c21aa: 7 processes share memory, ..." fits this machine. */
 static const char *fits(const char *place) {
   char here[400];
   const char *colon = strstr(place, ": ");

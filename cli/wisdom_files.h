@@ -4,12 +4,12 @@
 
 #include "cli.h"
 
-/* Imports the file into the library. The file may be missing if `may_lack` is true. Returns 0, or an exit status
- * after an error message. */
+/* Imports the wisdom in the file into the library. If `may_lack` is true, the file may be missing. Returns 0, or an
+ * exit status after an error message. */
 int wisdom_file_read(const char *path, bool may_lack);
-/* Replaces the file by all wisdom of the library. Returns 0, or an exit status after an error message. */
+/* Replaces the contents of the file with all wisdom in the library. Returns 0, or an exit status after an error message. */
 int wisdom_file_write(const char *path);
-/* Prints `title`, if it is not NULL, and all wisdom of the library, and shows which entries fit this machine. */
+/* Prints all wisdom in the library, and which entries fit this machine. If `title` is not NULL, it is printed first. */
 int wisdom_show(const char *title);
 
 #endif

@@ -70,7 +70,7 @@ static void example_comm_create_gather(tutti_comm *comm) {
   CHECK(tutti_comm_free(fresh));
 }
 
-/* A store that keeps each value in a file. All ranks can access the folder. */
+/* A key-value store that keeps each value in a separate file. All ranks must have access to the folder. */
 static void path_of(char *path, size_t size, const char *folder, const char *key) {
   snprintf(path, size, "%s/%s", folder, key);
   for (char *c = path + strlen(folder) + 1; *c; c++)
@@ -155,7 +155,7 @@ static void example_comm_from_net(tutti_comm *comm) {
   (void)comm;
 }
 
-/* A communicator of at most two ranks, while the others do something else. */
+/* Creates a communicator of at most two ranks. The other ranks take no part in this and can do something else. */
 static void example_comm_among(tutti_comm *comm) {
   const int both[] = {0, 1}, n = tutti_comm_size(comm) > 1 ? 2 : 1;
   tutti_comm *pair, *half;

@@ -121,7 +121,7 @@ static options parse(int argc, char **argv) {
 
 /* ---- training ---- */
 
-/* Stores the loss of the step before the previous one, which is complete. */
+/* Stores the loss of the step before the previous step. Its sum over all ranks is complete. */
 static void learned(const trainer *t, progress *p, float *losses, int64_t steps) {
   losses[t->step - 2] = (float)t->exchange.loss;
   if (!isfinite(t->exchange.loss)) {
@@ -131,8 +131,8 @@ static void learned(const trainer *t, progress *p, float *losses, int64_t steps)
   progress_step(p, t, t->exchange.loss, t->step % t->steps_per_epoch == 0 || t->step == steps);
 }
 
-/* Runs all steps and stores their losses in `losses`. The loss of a step is known together with its sums: in the
- * middle of the next step. */
+/* Runs all training steps, and stores the loss of each step in `losses`. The loss becomes known when the sums of its
+ * step are complete, in the middle of the next step. */
 static void train(trainer *t, const options *o, float *losses, int64_t steps) {
   progress p;
   progress_open(&p, steps, o->pace);
@@ -172,7 +172,7 @@ static void write_curve(const trainer *t, const char *path, const float *losses,
   fclose(file);
 }
 
-/* Trains, then tests unless only some of the steps were requested. Returns the exit status. */
+/* Trains the network. Then tests it, unless the user requested only some of the steps. Returns the exit status. */
 static int train_and_test(trainer *t, const options *o, const pictures *test) {
   int64_t table[CLASSES][CLASSES];
   int64_t steps = o->steps && o->steps < t->steps_in_all ? o->steps : t->steps_in_all;

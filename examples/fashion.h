@@ -21,10 +21,10 @@ enum { SIDE = 28, PIXELS = SIDE * SIDE, CLASSES = 10, LAYERS = 3, MAX_PIECES = 4
 
 /* ---- utilities: fashion.c ---- */
 
-/* Returns if the status is TUTTI_OK. Otherwise prints which rank failed in what and why, and exits with status 1, so
- * that `tutti run` ends the other ranks. */
+/* Does nothing if the status is TUTTI_OK. Otherwise prints which rank failed, in what, and why. Then exits with
+ * status 1, which makes `tutti run` end the other ranks. */
 void must(tutti_status status, const char *what);
-/* Allocates zeroed memory. If that fails, prints an error and exits. */
+/* Allocates memory and sets it to zero. If the allocation fails, prints an error and exits. */
 void *room(size_t count, size_t size);
 double now(void);                     /* in seconds; the same clock on all ranks */
 uint64_t random_bits(uint64_t *seed); /* splitmix64 */
@@ -40,16 +40,15 @@ typedef struct pictures {
 extern const char *const class_name[CLASSES];  /* such as "T-shirt/top" */
 extern const char *const class_short[CLASSES]; /* at most 5 letters, for columns */
 
-/* Reads both sets from `folder`. If files are missing, prints an error and exits. */
+/* Reads the training set and the test set from `folder`. If a file is missing, prints an error and exits. */
 void data_read(const char *folder, pictures *train, pictures *test);
-/* Rank 0 reads both sets from `folder`, and the other ranks receive them. */
+/* Rank 0 reads the training set and the test set from `folder`, and broadcasts them to the other ranks. */
 void data_load(tutti_comm *comm, const char *folder, pictures *train, pictures *test);
 void data_free(pictures *p);
 
 /* ---- network ---- */
 
-/* A layer computes out = bend(w * [in, 1]); the bias is the last column of w,
- * and every activation row ends with a constant 1. */
+/* A layer computes out = bend(w * [in, 1]). The bias is the last column of w, and every activation row ends with a constant 1. */
 typedef struct net_layer {
   int in, out;
   int pieces;   /* number of parts in which its gradient is computed and summed */
@@ -71,7 +70,7 @@ void net_free(net *n);
 size_t net_piece_begin(const net_layer *l, int piece); /* first weight; piece == pieces: the end */
 void net_set_input(net *n, int row, const uint8_t *pixels);
 void net_forward(net *n, int l, int rows);
-/* Fills in the last layer's delta, divided by `batch`. Returns the sum of the losses. */
+/* Computes the delta of the last layer, divided by `batch`. Returns the sum of the losses. */
 double net_loss(net *n, const uint8_t *labels, int rows, int batch);
 void net_gradient(net *n, int l, int piece, int rows); /* overwrites g */
 void net_backward(net *n, int l, int rows);            /* computes the delta of layer l - 1 */
@@ -105,7 +104,7 @@ typedef struct trace {
 } trace;
 
 void trace_add(trace *t, event_kind kind, int layer, int piece, double begin, double end);
-/* Collects all ranks' events on rank 0, which writes them to `path`. */
+/* Collects the trace events of all ranks on rank 0, which writes them to `path`. */
 void trace_write(tutti_comm *comm, const trace *t, const char *path);
 
 /* ---- exchange: the sums over all ranks ---- */
@@ -139,11 +138,11 @@ typedef struct exchange {
 
 void exchange_open(exchange *x, tutti_comm *comm, net *n, trace *t);
 void exchange_close(exchange *x);
-/* Called when this piece's gradient is ready. Starts its sum over all ranks. */
+/* Starts the sum of this piece's gradient over all ranks. Called as soon as the gradient is ready. */
 void exchange_start(exchange *x, int l, int piece);
 /* Advances the sums in flight, without blocking. */
 void exchange_poke(exchange *x);
-/* Called when the layer is needed. Waits for its sums and updates its weights. */
+/* Waits for the gradient sums of a layer and updates its weights. Called when the layer is used next. */
 void exchange_finish(exchange *x, int l, float rate);
 void exchange_set_loss(exchange *x, double loss); /* it is summed with the last layer */
 /* Drops everything in flight, because a rank was lost. */
@@ -190,7 +189,7 @@ void trainer_shuffle(trainer *t, int64_t epoch);
 void trainer_settle(trainer *t); /* waits for the sums in flight and applies them */
 /* Computes table[class][answer], summed over all ranks. */
 void trainer_test(trainer *t, const pictures *test, int64_t table[CLASSES][CLASSES]);
-/* Returns true if the weights of all ranks are identical to the last bit. */
+/* Returns true if all ranks have bitwise identical weights. */
 bool trainer_same_weights(trainer *t);
 
 void measure(trainer *t);
@@ -200,11 +199,11 @@ void measure(trainer *t);
 void survive_open(trainer *t);
 void survive_close(trainer *t);
 void survive_keep(trainer *t);
-/* Called when a rank was lost. Continues with the other ranks, from a step whose sums all of them have received. */
+/* Called after a rank was lost. The other ranks continue from the last step whose sums they have all received. */
 void survive_lost(trainer *t);
-/* Called at the end of an epoch. A process that replaces a dead rank may join. */
+/* Called at the end of an epoch, when processes that replace dead ranks may join. */
 void survive_grow(trainer *t);
-/* Called in such a joiner. It receives the state of the others. */
+/* Called in a process that joins a running job. Receives the training state from the other ranks. */
 void survive_join(trainer *t);
 
 /* ---- report ---- */
@@ -220,10 +219,10 @@ typedef struct progress {
 } progress;
 
 void progress_open(progress *p, int64_t steps, const char *pace);
-/* Shows the progress after a step. `loss` is that of the last complete step. */
+/* Shows the progress of the training after a step. `loss` is the loss of the last step for which it is known. */
 void progress_step(progress *p, const trainer *t, double loss, bool epoch_ends);
 void report_training(const progress *p, const trainer *t);
-/* Prints the table and the result. Returns true if the accuracy is at least `need`. */
+/* Prints the table of answers and the accuracy. Returns true if the accuracy is at least `need`. */
 bool report_test(int64_t table[CLASSES][CLASSES], double need);
 
 #endif

@@ -30,7 +30,7 @@ static bool wrong(const char *path, const char *what) {
   return false;
 }
 
-/* Reads exactly `bytes` bytes from the file. Returns false after setting the error message. */
+/* Reads exactly `bytes` bytes from the file. On failure, sets the error message and returns false. */
 static bool read_bytes(gzFile file, const char *path, void *to, int64_t bytes) {
   int64_t done = 0;
   while (done < bytes) {
@@ -56,7 +56,7 @@ static uint32_t big_endian(const uint8_t *b) {
   return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
 }
 
-/* Reads the header: magic, count and, for pictures, 28 and 28. */
+/* Reads the header of a file: a magic number, the number of items and, for pictures, their height and width (28 and 28). */
 static bool read_header(gzFile file, const char *path, uint32_t magic, int64_t *count) {
   uint8_t head[16];
   char what[200];
@@ -73,7 +73,7 @@ static bool read_header(gzFile file, const char *path, uint32_t magic, int64_t *
   return true;
 }
 
-/* Reads one file into newly allocated memory: *count items of `item` bytes each. */
+/* Reads a file with *count items of `item` bytes each into newly allocated memory. */
 static bool read_idx(const char *folder, const char *name, uint32_t magic, size_t item,
                      int64_t *count, uint8_t **bytes) {
   char path[400];

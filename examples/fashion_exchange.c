@@ -35,7 +35,7 @@ void exchange_open(exchange *x, tutti_comm *comm, net *n, trace *t) {
   }
 }
 
-/* Returns true if a rank was lost and the others can continue without it. */
+/* Returns true if the operation failed because a rank was lost and the other ranks can continue without it. */
 static bool lost(exchange *x, tutti_status status, const char *what) {
   if (!x->survives || status != TUTTI_ERR_PEER_LOST) {
     must(status, what);
@@ -63,14 +63,14 @@ void exchange_set_loss(exchange *x, double loss) {
   last->g[last->count] = (float)loss;
 }
 
-/* Returns the number of elements of a piece. The very last one includes the loss. */
+/* Returns the number of elements in a piece of a layer. The last piece of the last layer also contains the loss. */
 static size_t piece_count(const net_layer *y, int l, int piece) {
   size_t count = net_piece_begin(y, piece + 1) - net_piece_begin(y, piece);
   return l == LAYERS - 1 && piece == y->pieces - 1 ? count + 1 : count;
 }
 
-/* Registers all gradients, in the order of the backward pass. This is a collective call, so it is made when the first
- * gradient is ready. */
+/* Registers the gradients of all layers, in the order of the backward pass. Registration is a collective call, so it
+ * is done when the first gradient is ready. */
 static void register_all(exchange *x) {
   const tutti_buckets_config config = {.size = sizeof config, .sum = 1}; /* a sum, not a mean */
   tutti_tensor tensors[LAYERS * MAX_PIECES];
@@ -109,8 +109,8 @@ void exchange_start(exchange *x, int l, int piece) {
   f->pending = true;
 }
 
-/* Tests the sums in the order in which they were started, and stops at the first incomplete one, because a single
- * test advances all of them. */
+/* Tests the sums in the order of their start, and stops at the first one that is not complete. Further tests are
+ * unnecessary, because every test advances all sums. */
 void exchange_poke(exchange *x) {
   double begin = now();
   int done = 1;

@@ -39,7 +39,7 @@ static double median(const double *values) {
   return sorted[ROUNDS / 2];
 }
 
-/* Returns the seconds for which this thread was ready but had no core, or 0 if the system does not report it. */
+/* Returns the seconds during which this thread was ready to run but had no core, or 0 if the system does not report this time. */
 static double without_core(void) {
   double ran = 0, waited = 0;
   FILE *file = fopen("/proc/self/schedstat", "r");

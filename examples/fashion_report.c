@@ -16,7 +16,7 @@
 static const char *const event_name[EVENT_KINDS] = {"prepare", "forward",  "backward", "update",
                                                     "wait",    "progress", "flight"};
 
-/* Adds a line to the file of --pace, if a fifth of a second has passed or the number of ranks has changed. */
+/* Adds a line to the file given by --pace, at most five times a second unless the number of ranks has changed. */
 static void write_pace(progress *p, const trainer *t, double clock) {
   const double passed = clock - p->paced;
   if (!p->pace || t->rank != 0 || (passed < 0.2 && t->ranks == p->paced_with)) return;

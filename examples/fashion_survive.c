@@ -74,8 +74,9 @@ static void use(trainer *t, tutti_comm *next) {
   t->ranks = tutti_comm_size(next);
 }
 
-/* Returns the communicator of the survivors, if they are more than half of the ranks. Otherwise the others may still
- * be running in another partition of the network. If there were two ranks, a single survivor continues. */
+/* Returns a communicator of the survivors, if more than half of the ranks survive. If fewer survive, this process
+ * ends, because the other ranks may still be running in another partition of the network. If there were two ranks, a
+ * single survivor continues. */
 static tutti_comm *the_rest(const trainer *t) {
   tutti_comm *next;
   must(tutti_comm_shrink(t->comm, &next), "continuing without the lost rank");
@@ -90,7 +91,7 @@ static void shrink(trainer *t) {
   use(t, the_rest(t));
 }
 
-/* Lets all ranks of `next`, or its survivors, continue from the state of its first rank. */
+/* Lets all ranks of `next` continue from the state of its first rank. If more ranks are lost, continues with the survivors. */
 static void begin_anew(trainer *t, tutti_comm *next) {
   const spent used = t->exchange.spent;
   const bool blocking = t->exchange.blocking;

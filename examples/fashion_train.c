@@ -61,7 +61,7 @@ static float rate_of(const trainer *t, int64_t step) {
   return (float)(PEAK_RATE * 0.5 * (1 + cos(3.14159265358979323846 * way)));
 }
 
-/* Copies this rank's part of the step's batch into the first layer's input. Returns its number of rows. */
+/* Copies this rank's share of the step's batch to the input of the first layer. Returns the number of rows in this share. */
 static int prepare(trainer *t, int *batch) {
   double begin = now();
   int64_t at = t->step % t->steps_per_epoch, count = t->train->count;

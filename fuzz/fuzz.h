@@ -15,7 +15,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Prints a message and ends the process if the condition does not hold. */
+/* Checks that a condition holds. Otherwise prints a message and aborts the process. */
 #define need(holds)                                                              \
   do {                                                                           \
     if (!(holds)) {                                                              \
@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
     }                                                                            \
   } while (0)
 
-/* Returns a copy of exactly this length, so that the sanitizer detects reads beyond its end. The caller frees it. */
+/* Returns a string of exactly this length, so that the sanitizer detects reads beyond its end. The caller frees it. */
 static inline char *fuzz_text(const uint8_t *data, size_t size) {
   char *text = malloc(size + 1);
   need(text);

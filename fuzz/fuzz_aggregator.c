@@ -24,7 +24,7 @@ static unsigned byte(void) {
   return at < end ? *at++ : 0;
 }
 
-/* If `full` is true, the peer does not read and the socket's buffer is full, so sums stay in the ring. */
+/* Connects the members. If `full` is true, the socket buffers are full, so sums stay in the aggregator's ring. */
 static void open_ends(bool full) {
   static const char waste[BLOCK];
   const int room = 64 << 10;
@@ -39,7 +39,7 @@ static void open_ends(bool full) {
   }
 }
 
-/* Checks that a sum is not overwritten before all connected members have received it. */
+/* Checks that the aggregator keeps each sum until all connected members have received it. */
 static void look(const tt_session *s) {
   uint64_t least = s->made;
   for (uint32_t i = 0; i < MEMBERS; i++)

@@ -267,7 +267,7 @@ static bool act(tt_service *s) {
   return goes_on;
 }
 
-/* Creates a rendezvous that lasts or not, with or without a waiting room; or an agent. */
+/* Creates an agent or a rendezvous, which can be permanent and have a waiting room, depending on `kind`. */
 static tt_service *begin(unsigned kind) {
   tt_service *s = tt_service_new(KEY);
   need(s);

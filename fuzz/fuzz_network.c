@@ -49,7 +49,7 @@ static int net_pick(void *self, unsigned number, const int *ranks, int n, tutti_
 
 /* ---- deliveries ---- */
 
-/* Writes a head that is correct except for some bytes of the input. */
+/* Writes a message header that is correct, except that some of its bytes come from the fuzzer's input. */
 static void write_head(const posted *p, size_t n) {
   uint8_t whole[sizeof(tt_heading) + sizeof(tt_net_control)] = {0};
   const tt_heading head = {.net = ID,

@@ -63,7 +63,7 @@ static double real(void) {
   return n < 128 ? (double)n / 16 : extreme[n % (sizeof extreme / sizeof *extreme)];
 }
 
-/* Returns a number of elements that fits into the buffer, or whose size in bytes overflows a size_t. */
+/* Returns a number of elements that either fits into the buffer, or is so large that the size in bytes overflows a size_t. */
 static size_t count(tutti_type type) {
   const uint64_t n = number(), size = tutti_type_size(type) ? tutti_type_size(type) : 16;
   return n <= ROOM / 16 || n > SIZE_MAX / size ? n : n % (ROOM / 16);

@@ -155,14 +155,14 @@ static void over_gather(void) {
 
 /* ---- communicators ---- */
 
-/* The row of rank 0 in the first round of a network. It describes rank 0 and the settings, so it is longer than the
- * others. */
+/* The row that rank 0 contributes to the first round of a network. It also contains the settings, so it is longer
+ * than the rows of the other ranks. */
 static char first_row[MOST];
 static size_t first_bytes, member_bytes;
 static int rounds; /* rounds so far; < 0 if they are not those of a network */
 
-/* Restores rank 0's model parameters. Ranks trust them, because they only change estimates. Its counts and names are
- * not trusted. */
+/* Restores the model parameters in the row of rank 0. Ranks trust these parameters, because they only change
+ * estimates. The counts and names in the row are not trusted. */
 static void believe_figures(char *row) {
   tt_profile is, was;
   memcpy(&was, first_row + member_bytes, sizeof was);
@@ -181,7 +181,7 @@ static void believe_figures(char *row) {
   memcpy(row + member_bytes, &was, sizeof was);
 }
 
-/* Runs a round. The row of each rank is the row of this rank, except for some bytes. */
+/* Runs a round of the rendezvous. All ranks contribute the row of this rank, with some bytes changed. */
 static tutti_status gather_cards(tt_meeting *m, tutti_status failed, const void *mine, size_t bytes,
                                  tt_table *all) {
   static char sent[RANKS][sizeof(tt_row) + MOST];
@@ -235,7 +235,7 @@ static int send_nothing(void *self, int slot, int peer, int tag, const void *byt
   return 0;
 }
 
-/* Settings of rank 0 may start calls, which no other rank joins here, so they have to fail. */
+/* Makes calls fail after 100 polls. The settings of rank 0 may start calls that no other rank joins here. */
 static int polls;
 static int poll_a_while(void *self, int slots, tutti_net_done *out, int most, int *n) {
   return posted_net_poll(self, slots, out, most, n) || ++polls > 100;

@@ -133,7 +133,7 @@ static void drop_nothing(void *ctx) {
   (void)ctx;
 }
 
-/* Does the same as tcp_maker.c, except for TLS and the address family of the listener. */
+/* Sets up the TCP library as tcp_maker.c does, but without TLS and with a listener of another address family. */
 static void open_world(void) {
   world = calloc(1, sizeof *world);
   need(world);
@@ -224,7 +224,7 @@ static void cancel(mine *m) {
   r->begun = false;
 }
 
-/* Checks that the reported results of its requests make sense. */
+/* Polls the network, and checks that it reports plausible results for the requests. */
 static void poll_net(mine *m) {
   tutti_net_done done[8];
   int n = 0;

@@ -10,7 +10,7 @@
 
 enum { RANKS = 12, MOST = 4096 };
 
-/* Checks that the counts of every level's domains add up to the number of domains of the next level. */
+/* Checks that the domains at every level have as many subdomains in total as there are domains at the next level. */
 static void nests(const tt_tree *t) {
   int64_t domains = 1;
   need(t->levels >= 1 && t->levels <= TT_TREE_LEVELS && t->ranks >= 1);

@@ -57,7 +57,7 @@ static uint32_t number_of_some(void) {
   return numbers[byte() % (sizeof numbers / sizeof *numbers)];
 }
 
-/* Plays the handshake of a rendezvous. Returns false if it fails. */
+/* Acts as a rendezvous during the handshake. Returns false if the handshake fails. */
 static bool greet(other *o) {
   const unsigned odd = byte();
   tt_hello hello;
@@ -91,7 +91,7 @@ static void put_numbers(size_t n) {
   }
 }
 
-/* Writes a table of all ranks, correct except for some bytes. Returns its size in bytes. */
+/* Writes a table of all ranks in which only some bytes are incorrect. Returns the size of the table in bytes. */
 static size_t put_table(char *to, int ranks) {
   uint32_t offset = (uint32_t)tt_row_bytes(((size_t)ranks + 1) * sizeof offset);
   for (int r = 0; r <= ranks; r++) {
@@ -245,7 +245,7 @@ static void *listen_on(void *arg) {
   return NULL;
 }
 
-/* Binds to the name of the agent's socket, which is computed as in visit.c. */
+/* Binds a socket to the name of the agent's socket. The name is computed in the same way as in visit.c. */
 static void listen_as_agent(void) {
   struct sockaddr_un name = {.sun_family = AF_UNIX};
   const uint64_t host = HOST;

@@ -25,7 +25,7 @@ static void reads_back(const tt_wisdom *w) {
   tt_wisdom_clear(&again);
 }
 
-/* Looks up a plan on four ranks, as if it had been measured there. */
+/* Looks up the plans for four ranks, as if the wisdom had been measured on this machine. */
 static void is_chosen_from(const tt_wisdom *w, tt_chooser *c) {
   const tt_override none = {0};
   for (int i = 0; i < w->n && i < 8; i++) {

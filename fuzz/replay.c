@@ -22,7 +22,7 @@ static double processor_seconds(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Returns the seconds it took, or a negative number if the file cannot be read. */
+/* Runs the fuzz target on a file. Returns the processor time in seconds, or a negative number if it cannot be read. */
 static double play(const char *path) {
   FILE *f = fopen(path, "re");
   uint8_t *bytes = NULL;

@@ -45,7 +45,7 @@ const char *gpu_error(void *self) {
   return sentence;
 }
 
-/* Retains the primary context of a device. The caller holds the lock. */
+/* Retains the primary context of a device. The caller must hold the lock. */
 static int retain(gpu_world *w, int device, gpu_context *c) {
   const cuda_calls *cuda = &w->cuda;
   CUdevice handle;

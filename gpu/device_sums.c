@@ -37,15 +37,15 @@ static int functions_find(gpu_world *w, gpu_kernels *k, CUmodule module) {
     CUfunction *function = &k->of[n == 1 ? 0 : n];
     CUresult result = w->cuda.cuModuleGetFunction(function, module, entry);
     if (result) return gpu_fail_cuda(w, "cuModuleGetFunction", result, "find the kernel %s", entry);
-    /* This query makes the driver load the kernel now. Otherwise the driver would load it at the first launch, and
-     * might block there. */
+    /* This query makes the driver load the kernel now. Otherwise the driver would load the kernel at its first
+     * launch, and might block at that time. */
     result = w->cuda.cuFuncGetAttribute(&registers, CU_FUNC_ATTRIBUTE_NUM_REGS, *function);
     if (result) return gpu_fail_cuda(w, "cuFuncGetAttribute", result, "load the kernel %s", entry);
   }
   return 0;
 }
 
-/* Loads the kernels into the current context. The caller holds the lock. */
+/* Loads the kernels for this type and op into the current context. The caller must hold the lock. */
 static int kernels_make(gpu_world *w, gpu_kernels *k, tutti_type type, tutti_op op) {
   CUmodule module = NULL;
   char *text = gpu_ptx(type, op);

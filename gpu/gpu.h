@@ -34,7 +34,7 @@ typedef struct gpu_kernels {
   CUfunction of[GPU_UNROLLED + 1]; /* indexed by the number of operands; [0] handles any number */
 } gpu_kernels;
 
-/* A word in pinned memory, on a separate cache line. A stream waits until it reaches `value`. */
+/* A word in pinned memory, on a separate cache line. A held stream waits until the word reaches a certain value. */
 typedef struct gpu_word {
   _Alignas(64) uint32_t value;
 } gpu_word;
@@ -121,26 +121,26 @@ typedef struct gpu_lane {
 
 /* ---- cuda_load.c ---- */
 
-/* Loads the driver's library. Returns 0, or 1 with the reason in `why`. */
+/* Loads the library of the CUDA driver. Returns 0, or 1 with the reason for the failure in `why`. */
 int gpu_load(cuda_calls *cuda, char *why, size_t size);
 
 /* ---- contexts.c ---- */
 
 /* Stores an error message for gpu_error, and returns -1. */
 int gpu_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* As above, for an error of a driver function. The format describes the operation that failed. */
+/* Stores a message about an error from a driver function, and returns -1. The format describes the failed operation. */
 int gpu_fail_cuda(const gpu_world *w, const char *function, CUresult result, const char *format,
                   ...) __attribute__((format(printf, 4, 5)));
 const char *gpu_error(void *self);
 
-/* Returns the context of a device, which is retained at the first call. Returns NULL on error (see gpu_error). */
+/* Returns the primary context of a device, which the first call retains. Returns NULL on error (see gpu_error). */
 gpu_context *gpu_context_of(gpu_world *w, int device);
-/* Makes the device's primary context current. Sets *pushed if another context was current. Returns 0, or -1 on
- * error. */
+/* Makes the primary context of the device current. Sets *pushed to true if another context was current before.
+ * Returns 0, or -1 on error. */
 int gpu_enter(gpu_world *w, int device, bool *pushed);
-/* Makes some context current, for functions that accept any: the thread's own, or that of an active device. */
+/* Makes a context current. This is the one that the thread already has or, if none, that of an active device. */
 int gpu_enter_any(gpu_world *w, bool *pushed);
-/* Called after each of the two above that returned 0. */
+/* Must be called after gpu_enter or gpu_enter_any has returned 0. */
 void gpu_leave(gpu_world *w, bool pushed);
 /* gpu_enter and gpu_leave also count a call of the driver for the watcher (watch.c). These two functions only count.
  * gpu_came_back returns `failed`. */
@@ -168,7 +168,7 @@ int gpu_settle(void *self, int device, void *stream);
 
 /* ---- hold.c ---- */
 
-/* Creates the words of the current context, which must be that of the device. Returns 0, or -1 on error. */
+/* Creates the words for the current context, which must be the context of the device. Returns 0, or -1 on error. */
 int gpu_words_make(gpu_world *w, int device);
 int gpu_hold_stream(void *lane, void *stream, void **hold);
 int gpu_release(void *lane, void *hold);
@@ -177,12 +177,12 @@ void gpu_let_go(gpu_hold *hold);
 
 /* ---- watch.c ---- */
 
-/* Called before the first hold. Creates the watcher thread, which runs until the process ends. Returns 0, or -1 on
- * error. */
+/* Creates the watcher thread, which runs until the process ends. Must be called before the first stream is held.
+ * Returns 0, or -1 on error. */
 int gpu_watcher_start(gpu_world *w);
-/* Until gpu_unwatch is called, the watcher lets the stream continue if tutti cannot. */
+/* Adds a held stream to the watcher. Until gpu_unwatch is called, the watcher releases the stream if tutti cannot. */
 void gpu_watch(gpu_world *w, gpu_hold *hold);
-/* Returns 0, or -1 if the watcher has already let the stream continue. */
+/* Removes a held stream from the watcher. Returns 0, or -1 if the watcher has already let the stream continue. */
 int gpu_unwatch(gpu_world *w, gpu_hold *hold);
 
 /* ---- peer_memory.c ---- */
@@ -194,24 +194,24 @@ void gpu_forget(void *self, long long process);
 /* ---- device_sums.c ---- */
 
 int gpu_sums(void *self, tutti_type type, tutti_op op);
-/* Loads, in the current context, all kernels that `sums` has requested. Returns 0, or -1 on error. */
+/* Loads all kernels that gpu_sums has requested into the current context. Returns 0, or -1 on error. */
 int gpu_kernels_load(gpu_world *w, int device);
 int gpu_sum(void *lane, void *const *to, int nto, const void *const *from, int n, size_t count,
             tutti_type type, tutti_op op);
 
 /* ---- ptx.c ---- */
 
-/* The parameters of a kernel. All counts are in elements, and all addresses are device addresses.
- * The elements [0, head) and [head + skip, head + skip + edge - head) are summed individually. The
- * `skip` elements in between are summed as `vectors` of 16 bytes. */
+/* The parameters of a kernel. Counts are in elements, and addresses are device addresses. The kernel sums the
+ * elements [0, head) and [head + skip, head + skip + edge - head) one by one. It sums the `skip` elements in between
+ * as `vectors` vectors of 16 bytes. */
 typedef struct gpu_parameters {
   uint64_t edge, head, skip, vectors;
   uint32_t n, nto;
   uint64_t from[GPU_OPERANDS], to[GPU_OPERANDS];
 } gpu_parameters;
 
-/* Returns the kernels of this type and op as PTX text, which the caller frees: entries sum2 to sum8, and sum. Returns
- * NULL if no kernels exist, or if out of memory. */
+/* Returns the kernels for this type and op as PTX text, with the entry points sum2 to sum8 and sum. The caller frees
+ * the text. Returns NULL if there are no such kernels, or if out of memory. */
 char *gpu_ptx(tutti_type type, tutti_op op);
 /* Returns the size of an element in bytes. */
 size_t gpu_ptx_size(tutti_type type);

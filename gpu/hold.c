@@ -41,7 +41,7 @@ int gpu_words_make(gpu_world *w, int device) {
   return 0;
 }
 
-/* Marks a free word as in use. Returns its index, or -1 if all are in use. */
+/* Finds a free word and marks it as used. Returns the index of the word, or -1 if all words are in use. */
 static int word_take(gpu_world *w, gpu_context *c) {
   int found = -1;
   pthread_mutex_lock(&w->lock);

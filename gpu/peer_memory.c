@@ -20,14 +20,14 @@ _Static_assert(sizeof(CUuuid) == sizeof(((tutti_device_name *)0)->device), "a UU
 
 /* ---- names ---- */
 
-/* Returns the handle to this allocation, or NULL. The caller holds the lock. */
+/* Returns the stored handle to an allocation, or NULL if no handle is stored. The caller must hold the lock. */
 static const gpu_handle *handle_find(gpu_world *w, unsigned long long id) {
   const gpu_handle *h = w->handles;
   while (h && h->id != id) h = h->next;
   return h;
 }
 
-/* Stores a handle, and removes the handles of earlier allocations at the same address. */
+/* Stores the handle to an allocation, and removes the handles to earlier allocations at the same address. */
 static int handle_keep(gpu_world *w, const tutti_device_place *place,
                        const CUipcMemHandle *handle) {
   gpu_handle *h = malloc(sizeof *h);
@@ -49,7 +49,7 @@ static int handle_keep(gpu_world *w, const tutti_device_place *place,
   return 0;
 }
 
-/* Gets the handle to an allocation of this process. Returns 1 if it has none. */
+/* Gets the handle to an allocation of this process. Returns 1 if the allocation cannot have a handle. */
 static int handle_of(gpu_world *w, const tutti_device_place *place, CUipcMemHandle *handle) {
   unsigned capable = 0;
   const CUdeviceptr base = (CUdeviceptr)(uintptr_t)place->base;
@@ -96,8 +96,8 @@ int gpu_name_of(void *self, const void *at, tutti_device_name *name) {
 
 /* ---- memory of this process ---- */
 
-/* Returns true if it is memory of this process. In containers, two processes may have the same pid, but their handles
- * differ. */
+/* Returns true if the memory belongs to this process. Comparing pids is not enough, because processes in different
+ * containers may have the same pid. Handles are therefore compared as well. */
 static bool is_own(gpu_world *w, const tutti_device_name *name) {
   pthread_mutex_lock(&w->lock);
   const gpu_handle *kept = name->process == getpid() ? handle_find(w, name->id) : NULL;
@@ -106,7 +106,7 @@ static bool is_own(gpu_world *w, const tutti_device_name *name) {
   return own;
 }
 
-/* Gives the device, whose context is current, access to memory of another one. */
+/* Gives a device access to the memory of another device. The context of the first device must be current. */
 static int reach(gpu_world *w, int device, const tutti_device_name *name) {
   tutti_device_place place;
   int can = 0;
@@ -141,14 +141,15 @@ static bool same(const gpu_mapping *m, int device, const tutti_device_name *name
          !memcmp(m->name.handle, name->handle, sizeof name->handle);
 }
 
-/* Returns true if the mapped allocation was freed, which is the case if another one is at its address. */
+/* Returns true if the mapped allocation has been freed. This is the case if a different allocation now has the same address. */
 static bool is_past(const gpu_mapping *m, const tutti_device_name *name) {
   return m->name.process == name->process && m->name.base < name->base + name->bytes &&
          name->base < m->name.base + m->name.bytes &&
          (m->name.id != name->id || memcmp(m->name.handle, name->handle, sizeof name->handle));
 }
 
-/* Returns the mapping of this name, or NULL. Closes mappings of freed allocations that it finds. */
+/* Returns the mapping of the allocation with this name, or NULL if it is not mapped. Also closes mappings of freed
+ * allocations. */
 static gpu_mapping *mapping_find(gpu_world *w, int device, const tutti_device_name *name) {
   gpu_mapping *found = NULL;
   for (gpu_mapping **at = &w->mappings; *at;) {

@@ -21,7 +21,7 @@ typedef struct known {
 static _Thread_local known last[KNOWN];
 static _Thread_local unsigned next_known;
 
-/* Rejects memory of a context that is not the device's primary one, because tutti's streams cannot access it. */
+/* Rejects memory of any context but the device's primary context, because tutti's streams cannot access such memory. */
 static int foreign(gpu_world *w, int device, CUcontext context) {
   const gpu_context *c = gpu_context_of(w, device);
   if (!c) return -1;
@@ -50,7 +50,7 @@ static int ask(gpu_world *w, const void *at, unsigned long long id, tutti_device
   return foreign(w, device, context);
 }
 
-/* Returns this thread's cached data about an allocation, or NULL. */
+/* Returns the data that this thread has cached about an allocation, or NULL if it has not cached any. */
 static const known *find(const gpu_world *w, unsigned long long id) {
   for (int i = 0; i < KNOWN; i++)
     if (last[i].place.id == id && last[i].world == w) return &last[i];

@@ -100,7 +100,7 @@ static unit element_unit(const ptx_writer *w) {
   return (unit){1, 1, w->bytes == 8 ? "u64" : w->bytes == 4 ? "u32" : w->bytes == 2 ? "u16" : "u8"};
 }
 
-/* Writes the registers of a unit as an operand: `first` and the following ones. */
+/* Writes the registers of a unit as a PTX operand. The registers have consecutive numbers that start with `first`. */
 static void registers(const ptx_writer *w, const unit *u, int first, char *text, size_t size) {
   const char c = w->wide;
   if (u->words == 1)
@@ -118,7 +118,7 @@ static int take(ptx_writer *w, int count) {
   return first;
 }
 
-/* Loads a unit of an operand, at address `pointer` plus `offset`. Returns the first of its registers. */
+/* Loads a unit of an operand into registers, from the address `pointer` plus `offset`. Returns the first of these registers. */
 static int load(ptx_writer *w, const unit *u, int pointer, int offset) {
   char list[80];
   const int at = w->d++, first = take(w, u->words);
@@ -130,7 +130,7 @@ static int load(ptx_writer *w, const unit *u, int pointer, int offset) {
 
 enum { MOST_SUMS = LINE };
 
-/* Adds an operand to the sums. The first operand initializes them. */
+/* Adds the elements of an operand to the sums. For the first operand, sets the sums to these elements. */
 static void combine(ptx_writer *w, const unit *u, int *sums, int words, bool first) {
   for (int i = 0; i < u->words; i++)
     for (int lane = 0; lane < u->lanes; lane++) {
@@ -143,8 +143,9 @@ static void combine(ptx_writer *w, const unit *u, int *sums, int words, bool fir
     }
 }
 
-/* Loads the address of operand or destination j. The registers have the parameter's address and the offset of j
- * within the list in bytes. `list` is the list's offset in the parameter. */
+/* Loads the address of an operand or destination from a list in the kernel's parameters. Register `parameter` has
+ * the address of the parameters, and `place` the offset of the entry within the list in bytes. `list` is the offset
+ * of the list within the parameters. */
 static int listed(ptx_writer *w, int parameter, int list, int place) {
   const int at = w->d++, address = w->d++, global = w->d++;
   ptx_line(w, "add.u64 %%d%d, %%d%d, %%d%d;", at, parameter, place);
@@ -194,8 +195,8 @@ typedef struct kernel {
   int number;                 /* register with the number of operands, if n is 0 */
 } kernel;
 
-/* Writes a loop that adds `group` operands at a time while at least `group` remain. The offset in register `place` is
- * advanced. */
+/* Writes a loop that adds `group` operands in each iteration, and ends when fewer than `group` operands remain. The
+ * loop advances the offset in register `place`. */
 static void sum_listed(ptx_writer *w, const unit *u, const kernel *k, int *sums, int offset,
                        int place, int group) {
   const int p = w->p++, loop = w->labels++, end = w->labels++, next = w->d++, last = w->d++;
@@ -215,7 +216,7 @@ static void sum_listed(ptx_writer *w, const unit *u, const kernel *k, int *sums,
   ptx_line(w, "L%d:", end);
 }
 
-/* Sums the units at `offset` bytes from the beginning of each vector. */
+/* Sums the units that are `offset` bytes after the beginning of each operand. */
 static void sum_unit(ptx_writer *w, const unit *u, const kernel *k, int offset) {
   int words[GPU_UNROLLED], sums[MOST_SUMS];
   const int unrolled = k->n ? k->n : GPU_UNROLLED;
@@ -230,13 +231,13 @@ static void sum_unit(ptx_writer *w, const unit *u, const kernel *k, int offset) 
   store(w, u, k->parameter, sums, offset);
 }
 
-/* The iterations of a grid: thread `first` handles the numbers first, first + stride, ... that are less than the
- * field's value. */
+/* The share of a thread in a loop over a grid. Register `first` has the first index of the thread, and `stride` the
+ * distance to its next index. The loop ends at the number in a field of the parameters. */
 typedef struct walk {
   int first, stride;
 } walk;
 
-/* Writes the beginning of a loop over numbers. Returns the register with the number. */
+/* Writes the beginning of a loop over the indices of a thread. Returns the register that contains the index. */
 static int walk_begin(ptx_writer *w, const walk *over, int field, int *loop, int *end) {
   const int i = w->d++, most = w->d++, p = w->p++;
   *loop = w->labels++;
@@ -299,7 +300,7 @@ static walk walk_of_grid(ptx_writer *w) {
   return over;
 }
 
-/* Writes the body of the kernel for n operands; 0 stands for more than GPU_UNROLLED. */
+/* Writes the body of the kernel for n operands. If n is 0, the kernel handles any number of operands above GPU_UNROLLED. */
 static void body(ptx_writer *w, int n) {
   kernel k = {.n = n, .parameter = w->d++, .number = w->r++};
   ptx_line(w, "mov.u64 %%d%d, parameters;", k.parameter);

@@ -9,7 +9,7 @@
 
 #include "tutti.h"
 
-/* Classes of elements. HALF to E5M2 are summed as 32-bit floats. */
+/* Classes of element types. Elements of the classes from PTX_HALF to PTX_E5M2 are summed as 32-bit floats. */
 typedef enum ptx_class {
   PTX_NONE,
   PTX_SIGNED,
@@ -39,15 +39,15 @@ void ptx_line(ptx_writer *w, const char *format, ...) __attribute__((format(prin
 
 /* ---- one element; registers are numbers of `wide` ---- */
 
-/* Returns the number of elements in a loaded register of `wide`. */
+/* Returns the number of elements in a register that was loaded from memory. */
 int ptx_lanes(const ptx_writer *w);
-/* Extracts lane `lane` of a loaded register. Returns the register with its value. */
+/* Extracts the element in lane `lane` of a loaded register. Returns the register that contains the element. */
 int ptx_get(ptx_writer *w, int word, int lane);
 /* Writes a = a op b. */
 void ptx_op(ptx_writer *w, int a, int b);
-/* Converts a sum to the bits that are stored for the type, with zeros above them. Returns the register. */
+/* Converts a sum to its stored bits, with zeros above them. Returns the register that contains these bits. */
 int ptx_put(ptx_writer *w, int a);
-/* Converts the number of operands in the 32-bit register n to the register by which avg divides. */
+/* Prepares the divisor for avg. The 32-bit register n contains the number of operands. */
 void ptx_divisor(ptx_writer *w, int n);
 
 #endif

@@ -73,7 +73,7 @@ static int from_tiny(ptx_writer *w, int bits) {
 
 /* ---- an element of a loaded register ---- */
 
-/* Extracts the bits of a lane. The upper bits are zeros, or copies of the sign if `extends`. */
+/* Extracts the bits of a lane. The upper bits of the result are zero, or copies of the sign bit if `extends` is true. */
 static int lane_bits(ptx_writer *w, int word, int lane, bool extends) {
   const int width = 8 * w->bytes, left = 32 - width * (lane + 1), right = width * lane;
   const int x = w->r++;
@@ -133,7 +133,7 @@ static void least(ptx_writer *w, int a, int b) {
   ptx_line(w, "or.b%d %%%c%d, %%%c%d, %%%c%d;", size, c, a, c, both, c, x);
 }
 
-/* Returns the instruction for this op. Only sums and products of floats are not integer instructions. */
+/* Returns the PTX instruction for this op. Integer instructions are used for all ops except sums and products of floats. */
 static const char *instruction(const ptx_writer *w) {
   const bool wide = w->wide == 'd';
   switch (w->op) {
@@ -193,7 +193,7 @@ static int to_bfloat(ptx_writer *w, int x) {
   return bits;
 }
 
-/* For numbers that become denormals, an addition rounds the bits; others are rounded as integers. */
+/* Rounds a 32-bit float to 8 bits. Denormal results are rounded by a floating-point addition, others as integers. */
 static int to_tiny(ptx_writer *w, int x) {
   const tiny f = tiny_of(w);
   const int shift = 127 + 24 - f.bias - f.bits, sign = w->r++, u = w->r++, small = w->r++,
@@ -245,7 +245,7 @@ void ptx_divisor(ptx_writer *w, int n) {
            w->wide, w->divisor, n);
 }
 
-/* Divides for avg. The sum is rounded to its type, or wraps, before the division. */
+/* Divides the sum for avg. Before the division, a float sum is rounded to its type, and an integer sum wraps. */
 static int divided(ptx_writer *w, int x) {
   const char c = w->wide;
   const int size = c == 'd' ? 64 : 32;

@@ -152,7 +152,7 @@ int gpu_reached(void *lane, tutti_device_way way, unsigned long long ticket) {
   if (ticket > queue->given)
     return gpu_fail("no ticket %llu was given; the last one is %llu", ticket, queue->given);
   if (gpu_enter(l->world, l->device, &pushed)) return -1;
-  /* The last ticket that uses this event: the requested one, or a later one. */
+  /* The last ticket for which this event was recorded. It is the requested ticket or a later one. */
   const unsigned long long latest = queue->given - (queue->given - ticket) % GPU_EVENTS;
   const CUresult result = l->world->cuda.cuEventQuery(queue->events[latest % GPU_EVENTS]);
   gpu_leave(l->world, pushed);

@@ -18,7 +18,7 @@
 
 enum { LOOK_MS = 100, LOOKS = 50 };
 
-/* Returns true if a call is in the driver and none has returned since *left. */
+/* Returns true if a driver call is in progress and no call has returned since the last check. */
 static bool stands_still(gpu_world *w, unsigned long long *left) {
   const unsigned long long now = __atomic_load_n(&w->left, __ATOMIC_RELAXED), before = *left;
   *left = now;

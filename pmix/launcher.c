@@ -107,8 +107,7 @@ static int gather(void *ctx, const void *mine, size_t bytes, void *all) {
   return failed;
 }
 
-/* Launchers require PMIx_Finalize. PMIx counts other users in this process, such as an MPI,
- * separately. */
+/* Launchers require a call of PMIx_Finalize. If an MPI in this process also uses PMIx, PMIx stays initialized for that MPI. */
 static void end(void *ctx) {
   PMIx_Finalize(NULL, 0);
   free(ctx);

@@ -57,11 +57,11 @@ typedef struct kit_queue { /* oldest slot first */
 /* The part that a library adds. */
 typedef struct kit_library {
   size_t net_bytes, slot_bytes; /* sizes of its structs */
-  /* Initializes the library's part of a new network, and of its table. */
+  /* Initializes the library's own fields in a new network, and in the network's function table. */
   void (*begin)(kit_net *n, tutti_net *net);
 } kit_library;
 
-/* State shared by the networks of a process, protected by `lock`. */
+/* State that is shared by all networks of a process. It is protected by `lock`. */
 struct kit_world {
   pthread_mutex_t lock;
   const kit_library *library;
@@ -94,12 +94,12 @@ void kit_world_open(kit_world *w, const kit_library *library);
 void kit_world_join(kit_world *w, int rank, int ranks, const tutti_net_addresses *addresses);
 /* Frees the world, and any remaining networks. */
 void kit_world_close(kit_world *w);
-/* Returns the address of a process, which has at least this size and starts with a kit_home, or NULL if it is invalid. */
+/* Returns the address of a process, which starts with a kit_home, or NULL if it is invalid or shorter than `least` bytes. */
 const void *kit_address_of(const kit_world *w, int process, size_t least, size_t *bytes);
 /* Records that a process is lost; every network reports it. */
 void kit_lose(kit_world *w, int process);
 
-/* Makes a network of some processes, or of all if `processes` is NULL. Returns 0, or 1 if out of memory. */
+/* Creates a network of some processes, or of all processes if `processes` is NULL. Returns 0, or 1 if out of memory. */
 int kit_net_make(kit_world *w, uint32_t number, const int *processes, int rank, int ranks,
                  tutti_net *net);
 void kit_net_free(kit_net *n);
@@ -108,10 +108,10 @@ kit_net *kit_net_of(const kit_world *w, uint32_t number);
 static inline int kit_process(const kit_net *n, int rank) {
   return n->processes ? n->processes[rank] : rank;
 }
-/* Returns the rank of a process, or -1 if it is not in this network. */
+/* Returns the rank of a process in this network, or -1 if the network does not contain the process. */
 int kit_rank_of(const kit_net *n, int process);
-/* Returns true if this process (or any, if -1) may have sent a message with this header. n is NULL if the
- * network has not been made yet. */
+/* Returns true if a message with this header may have come from `process`, or from any process if that is -1. n is
+ * NULL if the network does not exist yet. */
 bool kit_may_send(const kit_world *w, const kit_net *n, const kit_head *head, int process);
 
 void kit_queue_clear(kit_queue *q);
@@ -122,21 +122,21 @@ void *kit_begin(kit_net *n, int number, int peer, int tag);
 /* Returns slot number i, below n->slots. */
 void *kit_slot_at(const kit_net *n, int i);
 void kit_complete(kit_slot *s, int failed);
-/* Register that a send waits for a receipt, or that it does not wait any more. */
+/* kit_ask records that a send waits for a receipt. kit_unask records that the send no longer waits. */
 void kit_ask(kit_slot *s);
 void kit_unask(kit_slot *s);
-/* Returns the send that an arrived receipt belongs to, or NULL. */
+/* Returns the send that is waiting for this receipt from `peer`, or NULL if no send is waiting for it. */
 void *kit_receipt(kit_net *n, int peer, int tag);
-/* Returns true if this poll should make progress. Most polls that have something to report skip it. */
+/* Returns true if this poll should make progress. Polls that can already report a completed request usually skip that. */
 static inline bool kit_progress_due(kit_net *n) {
   enum { SKIPS_MOST = 8 }; /* sends that complete immediately must not prevent progress */
   return !n->done.first || ++n->skips % SKIPS_MOST == 0;
 }
-/* Reports completed requests, then lost ranks, even if no request waits for them. Returns their number. */
+/* Reports completed requests. Then reports lost ranks, even if no request depends on them. Returns the number of reports. */
 int kit_report(kit_net *n, tutti_net_done *done, int most);
-/* Sleeps until one of the descriptors (unless -1) is readable or the timeout expires. */
+/* Sleeps until one of the two descriptors is readable or the timeout expires. A descriptor of -1 is ignored. */
 void kit_sleep(int wakes, int also, int microseconds);
-/* For `fate` of the table: writes that this host has not answered for `silence` seconds. */
+/* Writes that this host has not answered for `silence` seconds. Networks return this text from `fate`. */
 int kit_say_silent(const char *host, int silence, char *words, size_t size);
 
 /* ---- addresses (kit_address.c) ---- */
@@ -167,22 +167,22 @@ typedef struct kit_place {
   unsigned link; /* 0 if the address is not link-local */
 } kit_place;
 
-/* Returns the order of an address in the list that this host publishes; lower numbers come first. Numbers form groups of
- * KIT_ORDERS, and the host publishes the addresses of the first group that is not empty. Returns -1 for an address that is
- * never published. */
+/* Returns the position of an address in the list that this host publishes, or -1 if the address is never published.
+ * Addresses with lower numbers come first. The numbers form groups of KIT_ORDERS numbers, and a host publishes only
+ * addresses from the first group that is not empty. */
 typedef int kit_order_fn(const struct ifaddrs *a, tt_reach_kind reach, const void *ctx);
 
-/* Fills in the name and the addresses of this host. `look` remains empty. */
+/* Finds the name and the addresses of this host. Leaves `look` empty. */
 void kit_home_find(kit_home *home, kit_links *own, kit_order_fn *order, const void *ctx);
 static inline bool kit_is_set(const struct in6_addr *a) {
   return !IN6_IS_ADDR_UNSPECIFIED(a);
 }
 bool kit_same_host(const kit_home *a, const kit_home *b);
-/* Gets the i-th address at which to try another process. Returns false past the end. */
+/* Gets the i-th address under which another process may be reached. Returns false if there are at most i such addresses. */
 bool kit_place_at(const kit_home *home, const kit_links *own, const kit_home *of, int i,
                   kit_place *place);
-/* Opens a nonblocking socket and starts to connect it. Returns -1 with errno on errors. silence:
- * the keepalive timeout for tt_reach_probe; 0 for none. */
+/* Opens a nonblocking socket and starts to connect it. `silence` is the keepalive timeout for tt_reach_probe, or 0
+ * for none. Returns -1 with errno set on errors. */
 int kit_dial(const kit_place *place, uint16_t port, int silence);
 
 #endif
