@@ -49,7 +49,7 @@ static int switches(int data, int arity) {
   return all;
 }
 
-/* Returns the smallest tree arity with which every helper is used, or 0 if no arity uses them all. */
+/* Returns the smallest tree arity that uses every helper, or 0 if no arity uses them all. */
 static int least_arity(const shape *s, int helpers) {
   for (int arity = 2; arity <= s->data || arity == 2; arity++) {
     const int each = switches(s->data, arity);

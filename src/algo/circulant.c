@@ -38,7 +38,7 @@ typedef struct circulant {
   int above[SKIPS], below[SKIPS]; /* blocks sent up, and received from below, in q rounds */
 } circulant;
 
-/* A message in one round. A negative `block` means that there is no message. */
+/* A message in one round. If the round has no message, `block` is negative. */
 typedef struct circulant_message {
   int peer, block;
 } circulant_message;

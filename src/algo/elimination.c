@@ -30,7 +30,7 @@ static uint32_t elimination_blocks(const tt_ask *ask) {
 
 typedef enum role { FIRST, SECOND, THIRD } role;
 
-/* A step of one rank: the pair or the group of three in which the rank takes part, and its role there. */
+/* A step of one rank, in a pair or in a group of three: the ranks of the group, and the role of this rank. */
 typedef struct meeting {
   role me;
   bool three;

@@ -111,7 +111,7 @@ static bool fold_samples(int ranks, int i, tt_text *params) {
   return n;
 }
 
-/* Proposes two simultaneous rings, a sequence in which each number is 3/4 of the previous one, and circles of prime sizes. */
+/* Proposes two simultaneous rings, a sequence that falls by a quarter in each step, and circles of prime sizes. */
 static bool fold_plans(int ranks, const char *levels, int i, tt_text *params) {
   int sizes[TT_LEVELS];
   (void)levels;

@@ -42,7 +42,7 @@ static int parts(int n, int d) {
   return n / d + (n % d > 0);
 }
 
-/* Returns the smallest distance with which no message has more than `most` blocks. */
+/* Returns the smallest distance that limits all messages to `most` blocks. */
 static int distance_of(int ranks, int most) {
   int U = 1;
   while (parts(ranks, U) / 2 > most || (U > 1 && parts(ranks - 1, U) > most)) U *= 2;
@@ -62,7 +62,7 @@ static tt_span spaced(const pat *x, tt_buf buf, int from, int stride, int count)
   return (tt_span){buf, at % apart, at % P / apart, n, P / apart, apart, 1};
 }
 
-/* Copies the whole vector from src to tmp, in an order in which its spans do not wrap, or back from tmp to dst. */
+/* Copies the whole vector from src to tmp, where its spans do not wrap, or from tmp to dst. */
 static void copy_vector(const pat *x, bool in) {
   const uint32_t P = (uint32_t)x->ask->ranks, r = (uint32_t)x->ask->rank;
   const tt_span upper = tt_range(TT_TMP, r, P - r, P), lower = tt_range(TT_TMP, 0, r, P);

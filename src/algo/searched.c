@@ -219,7 +219,7 @@ static tt_span gather_items(telling *t, int rank, const message *m) {
   return span;
 }
 
-/* Returns a span to receive the items of a message. If all of them are results, the span is in dst, otherwise in tmp. */
+/* Returns the span that receives the items of a message. The span is in dst if all items are results, otherwise in tmp. */
 static tt_span spread_items(telling *t, int rank, const message *m) {
   holder *h = &t->of[rank];
   uint32_t at[MOST_ITEMS];

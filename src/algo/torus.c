@@ -53,7 +53,7 @@ static uint32_t torus_blocks(const tt_ask *ask) {
   return torus_of(ask, &t) ? 1 : (uint32_t)(ask->ranks * parts_of(&t));
 }
 
-/* Returns the circles in the order in which a part visits them. Part k starts with dimension k / 2, and parts with odd
+/* Returns the circles in the order that a part visits them. Part k starts with dimension k / 2, and parts with odd
  * numbers use the opposite direction. */
 static tt_group group_of_part(const torus *t, int part) {
   tt_group g = t->group;

@@ -63,7 +63,7 @@ static bool add_level(nest *of, int n, int apart) {
   return true;
 }
 
-/* Chooses a division into nodes with the smallest number of cores that suffices. If there is none, all ranks form one node. */
+/* Chooses a division into nodes with as few cores as suffice. If no division is possible, all ranks form one node. */
 static int two_sizes(int ranks, int size[2]) {
   for (int cores = 2; cores < ranks; cores++) {
     nest of = {.cores = cores};
@@ -135,7 +135,7 @@ static bool transposed_plans(int ranks, const char *levels, int i, tt_text *para
   return nth_parts(size, tt_group_of_levels(ranks, levels, size), &i, params);
 }
 
-/* Returns the number of blocks, which is the number of parts that remain after all exchanges by parts. */
+/* Returns the number of blocks, which is the number of parts that the exchanges by parts leave. */
 static uint32_t transposed_blocks(const tt_ask *ask) {
   nest of;
   uint32_t blocks = 1;

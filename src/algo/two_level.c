@@ -28,7 +28,7 @@ static const char *twolevel_refuse(const tt_ask *ask) {
   return nodes.each && ask->ranks % nodes.each == 0 ? NULL : "scatter wants nodes of one size";
 }
 
-/* Returns the number of parts into which a node's ranks divide the vector, times the number for the leaders. */
+/* Returns the number of parts among the ranks of a node, multiplied by the number of parts among the leaders. */
 static uint32_t twolevel_blocks(const tt_ask *ask) {
   const tt_nodes nodes = tt_nodes_of(ask);
   return (uint32_t)((tt_param_given(ask, "scatter") ? nodes.each : 1) *

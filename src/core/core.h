@@ -83,9 +83,9 @@ typedef struct tt_config_line {
 int tt_config_parse(const char *file, char *text, tt_config_line *to, int most);
 /* Returns all lines of this process's configuration files. If a name occurs more than once, its last line is valid. */
 const tt_config_line *tt_config_lines(int *n);
-/* Returns the names of the configuration files that were read, separated by ", ". Returns NULL if there were none. */
+/* Returns the names of the configuration files that were read, separated by ", ". Returns NULL if no file was read. */
 const char *tt_config_files(void);
-/* Returns the value that the files set for a variable. Returns NULL if there is none, or if files may not set it. */
+/* Returns the value that the files set for a variable. Returns NULL if no file sets it, or if files may not set it. */
 const char *tt_config_value(const char *name);
 /* Returns true if a file may set this variable. */
 bool tt_config_takes(const char *name);
@@ -138,7 +138,7 @@ bool tt_type_valid(tutti_type type);
 size_t tt_type_align(tutti_type type); /* for a valid type; in bytes */
 bool tt_op_valid(tutti_op op);
 bool tt_op_commutative(tutti_op op);
-/* Returns the factor by which the op multiplies its inputs before it adds them. Without scaling, the factor is 1. */
+/* Returns the factor of an op that multiplies its inputs before they are added. For other ops, the factor is 1. */
 double tt_op_factor(tutti_op op);
 /* Returns a number for an op that is the same on all ranks: the op itself or, if it is registered, its kind. */
 unsigned tt_op_kind(tutti_op op);

@@ -60,7 +60,7 @@ tutti_status tt_picture_levels(tt_picture *p, const char *topo) {
   return helped ? place_helpers(p) : TUTTI_OK;
 }
 
-/* Returns the number of the domain to which a helper belongs. If it is negative, the helper is in a domain by itself. */
+/* Returns the number of a helper's domain. A negative number means that the helper is in a domain by itself. */
 static int domain_of_helper(const tt_picture *p, int level, int rank) {
   const int *below = &p->below[2 * (rank - p->data)];
   const int first = below[0] < 0 ? -1 : tt_picture_domain(p, level, below[0]);

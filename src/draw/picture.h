@@ -45,7 +45,8 @@ typedef struct tt_picture {
 tutti_status tt_picture_make(tt_picture *p, tt_sched *const *all, int ranks);
 void tt_picture_free(tt_picture *p);
 
-/* Return the round in which a message is sent and that in which it arrives. The number of the first round is 1. */
+/* tt_picture_leaves returns the number of the round that sends a message, tt_picture_arrives of the round that ends
+ * with its arrival. Rounds are numbered from 1. */
 static inline uint32_t tt_picture_leaves(const tt_picture *p, const tt_message *m) {
   return p->began[m->from] + 1;
 }
@@ -66,7 +67,7 @@ static inline uint32_t tt_picture_full(const tt_picture *p) {
 /* Sets the levels of the machine to those in `topo`. If `topo` is NULL or empty, takes them from the algorithm's name.
  * Returns TUTTI_ERR_ARG if `topo` is invalid. */
 tutti_status tt_picture_levels(tt_picture *p, const char *topo);
-/* Returns the number of the domain to which a rank belongs. Level 0 is the outermost. */
+/* Returns the number of the rank's domain on a level. Level 0 is the outermost. */
 int tt_picture_domain(const tt_picture *p, int level, int rank);
 /* tt_picture_crosses returns the level that a message crosses, and tt_picture_carries how many vectors it carries. */
 int tt_picture_crosses(const tt_picture *p, const tt_message *m);
@@ -84,7 +85,7 @@ typedef struct tt_snapshot {
 bool tt_snapshot_begin(tt_snapshot *m, const tt_picture *p);
 void tt_snapshot_advance(tt_snapshot *m, uint32_t round); /* advances to the end of that round */
 void tt_snapshot_free(tt_snapshot *m);
-/* Returns the value of a block on one rank. If several buffers have a value, returns the most complete; if none has, 0. */
+/* Returns the most complete value that any buffer of a rank has for a block, or 0 if the block has no value. */
 tt_value tt_snapshot_best(const tt_snapshot *m, int rank, uint32_t block);
 
 /* ---- labels (label.c): lists as "0-2,5", and text that is safe in each format ---- */

@@ -34,7 +34,7 @@ typedef struct tt_breadth {
 
 /* Returns the type of real numbers that is summed for a type. A complex type consists of *each reals of this type. */
 tutti_type tt_real_of(tutti_type type, size_t *each);
-/* Returns a word size, in bits, with which an int64 can hold the sum of the words of `ranks` ranks. */
+/* Returns the number of bits per word. It is small enough for the sum of the words of `ranks` ranks to fit in an int64. */
 int tt_exact_width(int ranks);
 /* Returns the range of n reals x[0..n-1] of the given type, where n is at most TT_BLOCK. */
 tt_breadth tt_exact_measure(tutti_type real, const void *x, size_t n);
@@ -42,7 +42,7 @@ tt_breadth tt_exact_measure(tutti_type real, const void *x, size_t n);
 static inline tt_breadth tt_breadth_none(void) {
   return (tt_breadth){INT16_MIN, INT16_MIN, 0, 0};
 }
-/* Returns how many words each real of a block with this range needs. If all are positive zeros, none is needed. */
+/* Returns how many words each real of a block with this range needs, which is 0 if all are positive zeros. */
 size_t tt_exact_words(const tt_breadth *b, int width);
 /* Returns how many words each real of this type needs if the exponents in its block span 32. */
 size_t tt_exact_usual(tutti_type real, int width);

@@ -46,7 +46,7 @@ static void reach(search *s, uint32_t event) {
   s->queue[s->tail++] = event;
 }
 
-/* Returns true if block `other` can be empty only in partitions in which the block in conflict is empty as well. */
+/* Returns true if every partition that makes block `other` empty also makes the block in conflict empty. */
 static bool never_emptier(const search *s, uint32_t other) {
   const tt_sched *all = s->g->all[0];
   const uint32_t a = other % all->blocks, b = s->block % all->blocks;

@@ -13,7 +13,7 @@
 
 enum { FEW_PIECES = 1024, MOST_EXTENTS = 512 };
 
-/* A range of blocks in which a span repeats. If the period is 1, the span contains every block of the range. */
+/* A range of blocks with a span that repeats. If the period is 1, the span contains every block of the range. */
 typedef struct extent {
   uint32_t lo, hi, period;
 } extent;

@@ -108,8 +108,8 @@ static inline tt_peers tt_peer(int rank) {
 static inline int tt_peer_rank(const tt_peers *p, int i, int ranks) {
   return tt_mod((int64_t)p->first + (int64_t)i * p->stride, ranks);
 }
-/* Returns the index of the peer to which the i-th message is sent. A rank that is one of the peers starts with the next
- * peer, so that ranks do not all send to the same peer first. */
+/* Returns the index of the peer that gets the i-th message. A rank that is one of the peers starts with the next peer,
+ * so that ranks do not all send to the same peer first. */
 int tt_send_turn(const tt_sched *s, const tt_step *step, int i);
 /* Computes which positions [lo, hi) of a step's message are for peer i. */
 void tt_part_of(const tt_step *step, int i, uint32_t *lo, uint32_t *hi);
@@ -182,9 +182,9 @@ void tt_build_weave(tt_builder *b, const uint32_t *from, int parts);
  * the array. Returns false if out of memory, and leaves the array unchanged. */
 bool tt_grow(void *array, uint32_t *capacity, uint32_t n, size_t size);
 
-/* Lists, for each step of n schedules, the steps that wait for it, in ascending order. Steps are numbered rank by rank.
- * *at has the offset of each step's list and a final offset for the end. The caller frees both arrays. Returns false if
- * out of memory. */
+/* Lists the steps that wait for each step of n schedules, in ascending order. Steps are numbered rank by rank. *at has
+ * the offset of each step's list and a final offset for the end. The caller frees both arrays. Returns false if out of
+ * memory. */
 bool tt_sched_followers(tt_sched *const *all, int n, uint32_t **at, uint32_t **followers);
 /* Computes after_at and after, the dependencies of steps, from the blocks that they read and write. */
 tutti_status tt_derive_order(tt_sched *s);
@@ -192,7 +192,7 @@ tutti_status tt_derive_order(tt_sched *s);
 /* ---- input and result of a collective (coll.c) ---- */
 
 /* tt_coll_src computes the blocks [lo, hi) of src that have the input of this rank. tt_coll_dst computes the blocks of
- * dst that the rank may write and that have its result at the end. If lo == hi, there are none. */
+ * dst that the rank may write and that have its result at the end. An empty range has lo == hi. */
 void tt_coll_src(const tt_sched *s, uint32_t *lo, uint32_t *hi);
 void tt_coll_dst(const tt_sched *s, uint32_t *lo, uint32_t *hi);
 /* The required result of a block in dst, on a rank that has a result: the sum of block `block` in src over ranks first

@@ -45,7 +45,7 @@ static int level_named(const tt_helpers *h, const tt_arg *per) {
   return l >= 0 ? l : -2;
 }
 
-/* Determines the level of the lowest row and the number of trees. Returns NULL, or an error message if none is possible. */
+/* Determines the level of the lowest row and the number of trees. Returns NULL, or an error message if no choice is possible. */
 static const char *fit(tt_helpers *h, int helpers, const tt_arg *per, int trees) {
   const int named = level_named(h, per);
   if (per && named < -1) return "per= names the level of nodes, or one that holds them";
@@ -209,7 +209,7 @@ static void trade_in_node(tt_builder *b, const tt_ask *ask, const tt_helpers *h,
   free_list(b, &parts);
 }
 
-/* Returns the helper with which this rank exchanges its own block. */
+/* Returns the helper that exchanges this rank's own block with it. */
 static int helper_of_block(const tt_ask *ask, const tt_helpers *h) {
   int t = 0;
   while (ask->rank >= blocks_of_tree(h, t).hi) t++;
@@ -231,7 +231,7 @@ static void be_owner(tt_builder *b, const tt_ask *ask, const tt_helpers *h) {
   }
 }
 
-/* Runs a reduce or a broadcast with `spread`, in which all ranks of the root's node exchange data with the helpers. */
+/* Runs a reduce or a broadcast with `spread`: all ranks of the root's node exchange data with the helpers. */
 static void be_near_root(tt_builder *b, const tt_ask *ask, const tt_helpers *h) {
   const bool reduces = ask->coll == TUTTI_REDUCE, am_root = ask->rank == ask->root;
   if (tt_helpers_node_of(h, ask->rank) != tt_helpers_node_of(h, ask->root)) return;

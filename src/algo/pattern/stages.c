@@ -103,7 +103,7 @@ static uint64_t common_multiple(uint64_t a, uint64_t b) {
   return a / x * b;
 }
 
-/* Divides the vector into so many blocks that each block of every stage consists of consecutive blocks of the vector. */
+/* Determines into how many blocks the vector is divided, such that each block of a stage is a range of whole blocks. */
 static const char *cut(composition *c) {
   uint64_t all = 1;
   for (int i = 0; i < c->n && all <= MOST_BLOCKS; i++)

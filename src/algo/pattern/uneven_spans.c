@@ -295,7 +295,7 @@ static void take(const narrowing *x, int level, const tt_span *domains, const tt
 }
 
 /* Restricts a pattern of domains to the members that are in the set. The members are on `level`, the domains are one
- * level above. A long run is divided into pieces, in which the columns that do not divide evenly go to different
+ * level above. If the columns do not divide evenly, different pieces of a long run assign the remainder to different
  * members. Consecutive pieces with the same columns are handled together. */
 static void narrow(const narrowing *x, int level, tt_span domains) {
   if (level == x->tree->levels) {
