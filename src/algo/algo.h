@@ -174,7 +174,7 @@ int tt_algo_stages(const tt_ask *ask, const tt_tree *tree, tt_level_stage list[T
  * Returns TUTTI_ERR_UNSUPPORTED if the algorithm refuses; the error message contains the reason. May fail with
  * TUTTI_ERR_MEMORY. */
 tutti_status tt_algo_build(const tt_ask *ask, tt_sched **sched);
-/* Builds the schedules of all ranks, with the errors of tt_algo_build. Free them with tt_sched_free_all. */
+/* Builds the schedules of all ranks and fails in the same cases as tt_algo_build. Free them with tt_sched_free_all. */
 tutti_status tt_algo_build_all(const tt_ask *ask, tt_sched ***all);
 /* Build schedules from the text of a plan; ask->plan is ignored. May also return the errors of tt_plan_spec_parse. */
 tutti_status tt_algo_build_named(const char *name, const tt_ask *ask, tt_sched **sched);

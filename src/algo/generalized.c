@@ -110,7 +110,7 @@ static int even_run(const wide *w, int from) {
   return i - from;
 }
 
-/* Runs a step before which stars equal primes. Steps use alternating buffers, so that the run's last sum is in dst. */
+/* Runs a step while stars and primes are still equal. The buffers alternate, so that the run's last sum is in dst. */
 static void together(wide *w, int i, int hi) {
   const halving *h = &w->step[i];
   if (h->n % 2) { /* vector 0 is left out */

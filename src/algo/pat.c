@@ -42,7 +42,7 @@ static int parts(int n, int d) {
   return n / d + (n % d > 0);
 }
 
-/* Returns the smallest distance that limits all messages to `most` blocks. */
+/* Returns the smallest distance with messages of at most `most` blocks. */
 static int distance_of(int ranks, int most) {
   int U = 1;
   while (parts(ranks, U) / 2 > most || (U > 1 && parts(ranks - 1, U) > most)) U *= 2;

@@ -276,7 +276,7 @@ bool tt_plan_spec_is_one_of(const tt_plan_spec *spec, const tt_plan_spec *family
 
 /* ---- forms ---- */
 
-/* Appends one parameter to the form of a plan. Omits levels, and numbers that grow with the ranks, also within stages. */
+/* Appends one parameter to the form of a plan. Omits the values of levels and of numbers that grow with the ranks. */
 static void form_arg(const tt_arg *x, tt_text *form) {
   if (x->of->kind == TT_PARAM_LEVELS)
     tt_text_add(form, "levels");

@@ -36,7 +36,7 @@ bool tt_uniform_power_of_two(const tt_ask *ask, const tt_tree *tree) {
 
 /* ---- the list, and what families propose ---- */
 
-/* Returns the i-th entry, counted over all families, or NULL if there are fewer. */
+/* Returns the i-th entry, counted over all families, or NULL past the last entry. */
 static const tt_entry *entry_at(int i) {
   for (int f = 0; f < FAMILIES && i >= 0; f++)
     for (int k = 0; k < TT_ENTRIES && families[f]->entries[k].name; k++)
@@ -55,7 +55,7 @@ const char *tutti_algo_source(int i) {
   return entry ? entry->source : NULL;
 }
 
-/* Returns the i-th of the families that propose samples, or NULL if there are fewer. */
+/* Returns the i-th of the families that propose samples, or NULL past the last one. */
 static const tt_algo *sampled(int i) {
   for (int f = 0; f < FAMILIES && i >= 0; f++)
     if ((families[f]->samples || families[f]->sample[0].params) && i-- == 0) return families[f];
@@ -97,7 +97,7 @@ bool tt_algo_sample(int family, int ranks, int i, tt_text *name) {
   return is;
 }
 
-/* Appends the i-th plan that a family proposes, or returns false if there are fewer. */
+/* Appends the i-th plan that a family proposes, or returns false past the last plan. */
 static bool add_plan(const tt_algo *algo, int ranks, const char *levels, int i, tt_text *name) {
   const size_t length = name->length;
   tt_text_add(name, "%s(", algo->name);

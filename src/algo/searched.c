@@ -33,7 +33,7 @@ static const story stories[] = {
 };
 enum { STORIES = sizeof stories / sizeof *stories };
 
-/* Returns the i-th known schedule for this number of ranks, or NULL if there are fewer. */
+/* Returns the i-th known schedule for this number of ranks, or NULL past the last one. */
 static const story *story_at(int ranks, int i) {
   for (int k = 0; k < STORIES; k++)
     if (stories[k].ranks == ranks && i-- == 0) return &stories[k];

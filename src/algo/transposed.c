@@ -28,7 +28,7 @@
 enum { MOST_STEPS = 32 };
 #define PARTS_WRONG "parts is a number of swaps: at most one for each factor of a level"
 
-/* An exchange among g groups of ranks. In neighbouring groups, the ranks that correspond to each other are `apart` apart. */
+/* An exchange among g groups of ranks. The distance between corresponding ranks of neighbouring groups is `apart`. */
 typedef struct swap {
   int g, apart;
 } swap;

@@ -23,7 +23,7 @@ typedef struct window {
   int P, last, w;
 } window;
 
-/* A node of ranks first .. first + size - 1, where size is a power of two. Ranks that are P or above do not exist. */
+/* A node consists of ranks first .. first + size - 1, without ranks P and above. The size is a power of two. */
 typedef struct node {
   int first, size;
 } node;

@@ -45,8 +45,8 @@ char *tt_thread_text(size_t *size);
 /* Returns TUTTI_ERR_STATE, with a message, after tutti_finalize and in a forked child, otherwise TUTTI_OK. Every public
  * function that has an effect calls it first. */
 tutti_status tt_alive(void);
-/* Checks tt_alive, and that pointer arguments are not NULL. If one is NULL, returns TUTTI_ERR_ARG with the name of the
- * argument. `two` is NULL if there is only one pointer. */
+/* Returns the status of tt_alive, or TUTTI_ERR_ARG with the name of the argument if a pointer is NULL. Checks two
+ * pointers, or only the first if `two` is NULL. */
 tutti_status tt_args_given(const char *function, const char *one, const void *first,
                            const char *two, const void *second);
 
@@ -60,8 +60,8 @@ const char *tt_env(const char *name);
 /* Reads an integer in [lo, hi] from an environment variable. Returns `otherwise` if it is unset or invalid, and reports
  * an invalid value once. */
 long tt_env_int(const char *name, long lo, long hi, long otherwise);
-/* Returns the first number of operations, messages and pieces. It is 0, except in tests, which start just below a power
- * of two. */
+/* Returns the number of the first operation, message and piece. It is 0, except in tests, which start just below a
+ * power of two so that the numbers soon exceed it. */
 uint64_t tt_first_number(void);
 
 /* Reads a positive number of seconds from an environment variable. Returns 0 if it is unset or invalid, and reports an
@@ -197,7 +197,7 @@ static inline uint64_t tt_mix_text(uint64_t h, const char *text) {
 }
 /* Comparison function for qsort and bsearch. Each element must start with a uint64_t, which is compared (syntax.c). */
 int tt_by_first_u64(const void *a, const void *b);
-/* Returns the greatest common divisor of two numbers that are positive; b may also be 0, with the result a. */
+/* Returns the greatest common divisor of two positive numbers. If b is 0, returns a. */
 static inline int tt_gcd(int a, int b) {
   return b ? tt_gcd(b, a % b) : a;
 }

@@ -42,7 +42,7 @@ typedef struct tt_long_wait {
 tt_long_wait tt_long_wait_begin(const char *call);
 /* Sets the name of the process that is awaited, such as "rank 3 (pid 7)". The call is cheap and should be made repeatedly. */
 void tt_long_wait_for(tt_long_wait *w, const char *whom, ...) __attribute__((format(printf, 2, 3)));
-/* Like tt_long_wait_for, but without the delay of 0.1 s. Used for waits in the caller's code, such as a store. */
+/* Sets the name and lists the wait without the usual delay of 0.1 s. Used for waits in the caller's code, such as a store. */
 void tt_long_wait_show(tt_long_wait *w, const char *whom, ...)
     __attribute__((format(printf, 2, 3)));
 /* Returns the number of seconds until a call of tt_long_wait_for would have an effect. */

@@ -95,7 +95,7 @@ static uint32_t from_hue(uint32_t hue, uint32_t light, uint32_t saturation) {
 }
 
 uint32_t tt_label_color(uint32_t block, uint32_t blocks) {
-  /* The first 8 are the colours of Okabe and Ito, except for a darker yellow. The hues of further colours are a golden
+  /* The first 8 colours are those of Okabe and Ito, with a darker yellow. The hues of further colours are a golden
    * angle apart. These colours also differ in lightness, so that all readers can distinguish neighbours. */
   static const uint32_t few[8] = {0x0072b2, 0xe69f00, 0x009e73, 0xd55e00,
                                   0x56b4e9, 0xcc79a7, 0xd8c400, 0x7a7a7a};

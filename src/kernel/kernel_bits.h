@@ -72,8 +72,8 @@ static inline float tt_fp16_float(uint16_t h) {
   return tt_bits_float(tt_float_bits(x) | (uint32_t)(h & 0x8000) << 16);
 }
 
-/* Converts to fp16 by the inverse method. For a denormal result, adding 0.5 leaves its 10 bits, already rounded, in the
- * lowest bits. Other numbers are rounded as integers. This may exceed infinity, so the minimum is taken. */
+/* Converts a float to fp16 by reversing tt_fp16_float. For a denormal result, adding 0.5 leaves its 10 bits, already
+ * rounded, in the lowest bits. Other numbers are rounded as integers. This may exceed infinity, so the minimum is taken. */
 static inline uint16_t tt_float_fp16(float x) {
   const int32_t one = 1 << 23, half = 126 * one;
   int32_t sign = (int32_t)(tt_float_bits(x) >> 16 & 0x8000);

@@ -88,7 +88,7 @@ INLINE uint64_t sign_of(format f) {
   return (uint64_t)1 << (8 * f.bytes - 1);
 }
 
-/* Splits the bits `a` of a finite magnitude so that it is *m times 2^result smallest denormals. Returns the exponent. */
+/* Splits the bits of a finite magnitude, which is *m * 2^result times the smallest denormal. */
 INLINE int split(format f, uint64_t a, uint64_t *m) {
   const uint64_t one = (uint64_t)1 << (f.precision - 1);
   const int exponent = (int)(a >> (f.precision - 1));

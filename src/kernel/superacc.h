@@ -34,7 +34,7 @@ typedef struct tt_breadth {
 
 /* Returns the type of real numbers that is summed for a type. A complex type consists of *each reals of this type. */
 tutti_type tt_real_of(tutti_type type, size_t *each);
-/* Returns the number of bits per word. It is small enough for the sum of the words of `ranks` ranks to fit in an int64. */
+/* Returns the number of bits per word. The sum of the words of `ranks` ranks then fits in an int64. */
 int tt_exact_width(int ranks);
 /* Returns the range of n reals x[0..n-1] of the given type, where n is at most TT_BLOCK. */
 tt_breadth tt_exact_measure(tutti_type real, const void *x, size_t n);

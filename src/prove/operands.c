@@ -44,7 +44,8 @@ bool tt_same_shape(const tt_sched *s, const tt_span *a, uint32_t a_lo, const tt_
   return true;
 }
 
-/* Records the position + 1 of every block that the step writes. If it writes a block twice, fails and returns false. */
+/* Records the position + 1 of each block that the step writes. If it writes one twice, records an error and returns
+ * false. */
 static bool mark(tt_graph *g, uint32_t id, const tt_span *dst, tt_gap skip) {
   for (uint32_t i = 0; i < tt_span_size(dst); i++) {
     if (skipped(skip, i)) continue;

@@ -13,8 +13,8 @@
 
 #include "schedule.h"
 
-/* Proves the schedules `all` of one collective on `ranks` ranks. Returns TUTTI_OK if there is a decision. Then either
- * report->proven is set, or report->witness describes an error in the schedules. May fail with TUTTI_ERR_MEMORY. */
+/* Proves that `all`, the schedules of one collective on `ranks` ranks, are correct. If it returns TUTTI_OK, either
+ * report->proven is set, or report->witness explains the error in the schedules. May fail with TUTTI_ERR_MEMORY. */
 tutti_status tt_prove(tt_sched *const *all, int ranks, tutti_report *report);
 
 /* Returns true if the sum of each block is completed on exactly one rank, so that all ranks get the same bits. If not,

@@ -122,7 +122,7 @@ static void finish_step(runner *r, uint32_t id) {
   }
 }
 
-/* Executes a receive or a local step by moving its data. After that, the senders may end. */
+/* Executes a receive or a local step: moves its data, and allows the steps that sent the data to end. */
 static void happen(runner *r, uint32_t id) {
   const tt_step *step = tt_graph_step(r->g, id);
   if (step->kind == TT_RECV)

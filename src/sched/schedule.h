@@ -154,7 +154,7 @@ void tt_build_begin(tt_builder *b, const char *name, tutti_coll coll, int ranks,
                     bool in_place, uint32_t blocks);
 /* Declares that ranks `data` and above do not contribute data. They only help, and their only buffer is tmp. */
 void tt_build_data(tt_builder *b, int data);
-/* Changes into how many blocks the vector is divided. Must be called before the first step is added. */
+/* Changes the number of blocks that the vector is divided into. Must be called before the first step is added. */
 void tt_build_cut(tt_builder *b, uint32_t blocks);
 /* Stops building because the schedule is not possible. `why` must be a constant string or from tt_thread_text. */
 void tt_build_refuse(tt_builder *b, const char *why);
@@ -182,9 +182,9 @@ void tt_build_weave(tt_builder *b, const uint32_t *from, int parts);
  * the array. Returns false if out of memory, and leaves the array unchanged. */
 bool tt_grow(void *array, uint32_t *capacity, uint32_t n, size_t size);
 
-/* Lists the steps that wait for each step of n schedules, in ascending order. Steps are numbered rank by rank. *at has
- * the offset of each step's list and a final offset for the end. The caller frees both arrays. Returns false if out of
- * memory. */
+/* For each step of n schedules, lists the steps that wait for it, in ascending order. Steps are numbered rank by rank.
+ * *at has the offset of each step's list and a final offset for the end. The caller frees both arrays. Returns false if
+ * out of memory. */
 bool tt_sched_followers(tt_sched *const *all, int n, uint32_t **at, uint32_t **followers);
 /* Computes after_at and after, the dependencies of steps, from the blocks that they read and write. */
 tutti_status tt_derive_order(tt_sched *s);

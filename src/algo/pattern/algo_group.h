@@ -57,7 +57,7 @@ void tt_group_print(tt_text *params, const int *sizes, int n);
 int tt_group_peer(const tt_group *g, int level, int by);
 /* Returns the span of vectors lo..hi-1 on a level. If the circle has fewer vectors, returns all of them. */
 tt_span tt_group_vectors(const tt_group *g, tt_buf buf, int level, int lo, int hi);
-/* Returns the side of this rank's own operand. On a circle of two, both partners add their operands in the same order. */
+/* Returns whether this rank's operand is the first or the last. On a circle of two, both partners add in the same order. */
 tt_side tt_group_side(const tt_group *g, int level);
 
 /* ---- one step of a fold ---- */

@@ -26,7 +26,7 @@ typedef struct tt_pingpong {
 
 /* Prepares n additions to the input vector, which is a single block. */
 tt_pingpong tt_pingpong_begin(tt_builder *b, const tt_ask *ask, int n);
-/* Prepares n additions to a part of the vector. in_dst is true if the part is in dst or if the collective is in place. */
+/* Prepares n additions to a part of the vector. in_dst is false if the part is in src, unless the collective is in place. */
 tt_pingpong tt_pingpong_part(tt_builder *b, tt_span part, bool in_dst, int n);
 /* Sends the current sum. */
 void tt_pingpong_send(tt_pingpong *t, tt_peers to);

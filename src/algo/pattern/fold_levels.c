@@ -57,7 +57,7 @@ int tt_fold_spec_sequence(const tt_fold_spec *how, int levels, int i, int size, 
   return length;
 }
 
-/* Returns the index of a level if levels are counted from the outermost. */
+/* Returns the number of a level, counted from the outermost level. */
 static int from_outside(const tt_group *g, int level) {
   return g->inner ? g->levels - 1 - level : level;
 }

@@ -209,7 +209,7 @@ static void trade_in_node(tt_builder *b, const tt_ask *ask, const tt_helpers *h,
   free_list(b, &parts);
 }
 
-/* Returns the helper that exchanges this rank's own block with it. */
+/* Returns the helper that sends or receives the block of this rank. */
 static int helper_of_block(const tt_ask *ask, const tt_helpers *h) {
   int t = 0;
   while (ask->rank >= blocks_of_tree(h, t).hi) t++;
@@ -393,7 +393,7 @@ static void help_all(const helper *x, int up) {
     serve_below(x);
 }
 
-/* Runs a reduce-scatter or an all-gather. The first sends the blocks of the ranks below down, the second sends them up. */
+/* Runs a reduce-scatter or an all-gather. The blocks of the ranks below are sent down in the former and up in the latter. */
 static void help_owners(const helper *x, int up) {
   const bool scatters = x->ask->coll == TUTTI_REDUCE_SCATTER;
   const tt_owned mine = blocks_of_group(x->h, x->at.row, x->at.group, x->at.tree);

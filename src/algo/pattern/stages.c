@@ -103,7 +103,7 @@ static uint64_t common_multiple(uint64_t a, uint64_t b) {
   return a / x * b;
 }
 
-/* Determines into how many blocks the vector is divided, such that each block of a stage is a range of whole blocks. */
+/* Determines the number of blocks in the vector, such that each block of a stage consists of whole, consecutive blocks. */
 static const char *cut(composition *c) {
   uint64_t all = 1;
   for (int i = 0; i < c->n && all <= MOST_BLOCKS; i++)

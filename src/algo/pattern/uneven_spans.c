@@ -17,8 +17,8 @@ typedef struct run { /* a range of columns */
   int lo, hi;
 } run;
 
-/* Returns into how many columns a row of this level is divided. The number allows a fair division among the members of
- * the largest group, those of the smallest group, and among `parts` groups. */
+/* Returns the number of columns in a row of this level. It allows a fair division among the members of the largest
+ * group, among those of the smallest group, and among `parts` groups. */
 static int columns_of(const tt_tree *t, int level, int parts) {
   const int most = (int)tt_max((size_t)t->level[level].most, (size_t)parts);
   int all = t->level[level].each ? t->level[level].each : 1;
