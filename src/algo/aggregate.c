@@ -49,7 +49,7 @@ static int switches(int data, int arity) {
   return all;
 }
 
-/* Returns the smallest arity whose trees use all helpers, or 0 if no arity does. */
+/* Returns the smallest tree arity that uses every helper, or 0 if no arity uses them all. */
 static int least_arity(const shape *s, int helpers) {
   for (int arity = 2; arity <= s->data || arity == 2; arity++) {
     const int each = switches(s->data, arity);
@@ -105,8 +105,8 @@ static const char *refuse_levels(const tt_ask *ask) {
   return wrong ? wrong : refuse_root(ask, h.data);
 }
 
-/* Checks the parameters of a share. A row of helpers reduces that share of the vector, and the other ranks fold the
- * remainder. */
+/* Checks the parameters of a plan with share=. In such a plan a row of helpers reduces one share of the vector, and the
+ * ranks with data fold the rest. */
 static const char *refuse_share(const tt_ask *ask) {
   static const char *const folds[] = {"ring", "halving", "seq"}, *const trees[] = {
                                                                      "per",   "arity",   "tree",
@@ -195,7 +195,7 @@ static int rank_in_tree(const shape *s, int tree, int member) {
   return s->data + (s->striped ? (place + tree) % s->each : tree * s->each + place);
 }
 
-/* Returns the member number of a rank, or -1 if it is not in this tree. */
+/* Returns the member number of a rank in a tree, or -1 if the rank is not in the tree. */
 static int member_of(const shape *s, int tree, int rank) {
   const int at = rank - s->data - (s->striped ? tree : tree * s->each);
   if (rank < s->data) return rank;
@@ -211,13 +211,13 @@ static bool holds_root(const shape *s, const tt_ask *ask, int member) {
 
 /* ---- the blocks that a member exchanges with the one above ---- */
 
-/* Returns a tree's part of the vector: one block or, if ranks own blocks, the blocks of some ranks. */
+/* Returns the blocks that a tree reduces: one block or, if every rank owns a block, the blocks of some ranks. */
 static tt_owned part_of_tree(const shape *s, const tt_ask *ask, int tree) {
   if (!tt_coll_owned(ask->coll)) return (tt_owned){tree, tree + 1};
   return tt_owned_of_tree(s->data, s->trees, tree);
 }
 
-/* Returns the ranks with data below a member; their numbers are consecutive. */
+/* Returns the ranks with data in the subtree of a member. These ranks are consecutive. */
 static tt_owned ranks_below(const shape *s, int member) {
   int first = member, last = member;
   while (first >= s->data) first = spot_of(s, first).below;
@@ -228,7 +228,7 @@ static tt_owned ranks_below(const shape *s, int member) {
   return (tt_owned){first, last + 1};
 }
 
-/* The blocks that a member sends to the one above (passes_up) or receives from it (passes_down). */
+/* passes_up returns the blocks that a member sends up the tree, and passes_down the blocks that it receives from above. */
 typedef tt_owned pass_fn(const shape *s, const tt_ask *ask, int tree, int member);
 static tt_owned passes_up(const shape *s, const tt_ask *ask, int tree, int member) {
   const tt_owned part = part_of_tree(s, ask, tree), none = {0, 0};
@@ -248,7 +248,7 @@ static bool same_blocks(tt_owned a, tt_owned b) {
   return a.lo == b.lo && a.hi == b.hi;
 }
 
-/* Returns the longest run of consecutive ranks, starting with member i below x, that exchange the same blocks. */
+/* Returns the longest run of consecutive ranks below x, starting with member i, that exchange the same blocks with x. */
 static tt_peers run_of(const shape *s, const tt_ask *ask, int tree, const spot *x, int i,
                        pass_fn *pass, tt_owned *what) {
   tt_peers run = {rank_in_tree(s, tree, x->below + i), 1, 1};
@@ -260,7 +260,7 @@ static tt_peers run_of(const shape *s, const tt_ask *ask, int tree, const spot *
   return run;
 }
 
-/* Receives the blocks of the members below, and adds them if the collective reduces. */
+/* Receives the blocks from the members below x. If the collective reduces, also adds them. */
 static void take_from_below(tt_builder *b, const shape *s, const tt_ask *ask, int tree,
                             const spot *x) {
   bool first = true, summed = false;
@@ -347,7 +347,7 @@ static void aggregate_build(tt_builder *b, const tt_ask *ask) {
   }
 }
 
-/* Proposes some shares, then all shapes with this number of ranks, then some levels. */
+/* Proposes parameters with share= first, then every tree shape that has exactly this number of ranks, then some with levels. */
 static bool aggregate_samples(int ranks, int i, tt_text *params) {
   if (tt_share_sample(ranks, &i, params)) return true;
   for (int striped = 0; striped < 2; striped++)

@@ -30,7 +30,7 @@ static tt_peers ranks(const member *m, tt_peers members) {
   return members;
 }
 
-/* Receives or sends the blocks of a group of children; the last child may have fewer. */
+/* Receives blocks from a group of children if `get` is set, otherwise sends them. The last child may have fewer blocks. */
 static void pass(const member *m, const tt_peers *group, bool get) {
   const int unit = group->stride, last = group->first + (group->count - 1) * unit;
   const int rest = m->ask->ranks - last < unit ? m->ask->ranks - last : 0;

@@ -24,7 +24,7 @@ static bool has_stages(const tt_ask *ask) {
   return tt_plan_spec_stages(ask->plan);
 }
 
-/* Writes the sizes of the levels of more than one; returns how many. */
+/* Stores the sizes of all levels with more than one member, and returns the number of these levels. */
 static int sizes_of(const tt_tree *tree, int sizes[TT_LEVELS]) {
   int n = 0;
   for (int i = 0; i < tree->levels; i++)
@@ -117,7 +117,7 @@ static bool blueconnect_samples(int ranks, int i, tt_text *params) {
   return false;
 }
 
-/* Proposes every combination of halving and ring over the levels, then compositions. */
+/* First proposes every way to choose between halving and ring for each level, then compositions. */
 static bool blueconnect_plans(int ranks, const char *levels, int i, tt_text *params) {
   tt_tree tree;
   int circles = 0, sizes[TT_LEVELS];

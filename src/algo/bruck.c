@@ -23,8 +23,8 @@
 
 /* ---- all-gather and reduce-scatter ---- */
 
-/* A step from h blocks to at most `radix` times as many: `full` ranks provide h blocks each, and one more
- * provides the `rest`. */
+/* A step from h blocks per rank to at most `radix` * h. Each of `full` ranks sends h blocks, and one more rank sends
+ * the `rest`. */
 typedef struct stage {
   int P, rank, h, full, rest;
 } stage;
@@ -35,7 +35,7 @@ static stage stage_of(const tt_ask *ask, int h, int radix) {
   return s;
 }
 
-/* Returns the span of `count` blocks that starts `from` blocks after that of this rank. */
+/* Returns a span of `count` blocks. It starts `from` blocks after the block of this rank. */
 static tt_span blocks_after_rank(const stage *s, tt_buf buf, int from, int count) {
   return tt_range(buf, (uint32_t)tt_mod((int64_t)s->rank + from, s->P), (uint32_t)count,
                   (uint32_t)s->P);
@@ -78,8 +78,8 @@ static void bruck_allgather(tt_builder *b, const stage *s, tt_buf have) {
 
 /* ---- all-to-all ---- */
 
-/* Lists the slots below P whose digit with weight `unit` is j: whole periods in one span, and the incomplete
- * period in another. Returns the number of spans. */
+/* Lists the slots below P whose digit of weight `unit` is j, as spans. The complete periods form one span and the
+ * incomplete last period another. Returns the number of spans. */
 static int spans_with_digit(const tt_ask *ask, int radix, int unit, int j, tt_span spans[2]) {
   const int P = ask->ranks, period = radix * unit, from = j * unit, whole = P / period;
   const int rest = P - whole * period - from;

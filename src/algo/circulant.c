@@ -38,14 +38,14 @@ typedef struct circulant {
   int above[SKIPS], below[SKIPS]; /* blocks sent up, and received from below, in q rounds */
 } circulant;
 
-/* A message of a round. If `block` is negative, no message is sent. */
+/* A message in one round. If the round has no message, `block` is negative. */
 typedef struct circulant_message {
   int peer, block;
 } circulant_message;
 
 /* ---- the schedule of q rounds ---- */
 
-/* Returns the number of the last skip in the sum for rank r, which must not be 0. */
+/* Returns the base of rank r, which must not be 0: the number of the last skip when r is written as a sum of skips. */
 static int base_of(const circulant *c, int r) {
   int k = c->q;
   do {
@@ -55,8 +55,8 @@ static int base_of(const circulant *c, int r) {
   return k;
 }
 
-/* The search for the blocks that a rank receives. A block reaches the rank through a position on the circle
- * that is a sum of skips, and the number of the last skip is the number of the block. Each number is used once. */
+/* The search for the blocks that a rank receives. A block reaches the rank through some position on the circle. That position is
+ * a sum of skips, and the number of its last skip is the number of the block. Each block number is used once. */
 typedef struct search {
   const circulant *c;
   int rank;       /* counted from the root one turn earlier; the root is at 0 and at P */
@@ -66,8 +66,8 @@ typedef struct search {
   int *block;     /* the block of each round */
 } search;
 
-/* Visits the positions that are `from` plus a sum of skips with numbers below `below`, highest position first.
- * Each round gets the highest position that is at least its skip below the rank. */
+/* Visits all positions that are the sum of `from` and of skips with numbers less than `below`, from the highest position
+ * down. In each round, takes the highest position whose distance to the rank is at least the skip of that round. */
 static void find_blocks(search *s, int from, int below) {
   const int *skip = s->c->skip;
   for (int e = below - 1; e >= 0; e--) {
@@ -81,8 +81,8 @@ static void find_blocks(search *s, int from, int below) {
   }
 }
 
-/* Computes the blocks that rank r receives in q rounds, if the root sends block t in round t. A negative number is a
- * block of the previous q rounds. The root's base is q, so all of its blocks would be negative. */
+/* Computes the numbers of the blocks that rank r receives in q rounds, if the root sends block t in round t. A negative
+ * number is a block of the previous q rounds. For the root the base is set to q, so that all its numbers are negative. */
 static void blocks_received(const circulant *c, int r, int block[SKIPS]) {
   const int q = c->q, base = r ? base_of(c, r) : q;
   search s = {c, c->P + r, 2 * c->P, 0, 0, block};
@@ -114,8 +114,8 @@ static int circulant_rounds(const circulant *c) {
   return c->n - 1 + c->q;
 }
 
-/* Returns the block in round t. Rounds are numbered such that the last round is also the last of a group of q. A block
- * number of n or above then means block n - 1. */
+/* Returns the block that is sent in round t. The rounds are numbered such that the last round also ends a group of q
+ * rounds. If the pattern yields a block number of n or more, the result is block n - 1. */
 static int block_in(const circulant *c, const int blocks[SKIPS], int t) {
   const int q = c->q, from = tt_mod(1 - c->n, q), round = from + t;
   const int block = blocks[round % q] + round / q * q - from;
@@ -126,14 +126,14 @@ static int skip_in(const circulant *c, int t) {
   return c->skip[(tt_mod(1 - c->n, c->q) + t) % c->q];
 }
 
-/* Returns the message that the rank sends to the rank above in round t. */
+/* Returns the message that this rank sends upwards on the circle in round t. */
 static circulant_message circulant_up(const circulant *c, int t) {
   const int peer = tt_mod((int64_t)c->me + skip_in(c, t), c->P);
   return (circulant_message){tt_mod((int64_t)peer + c->root, c->P),
                              peer > 0 ? block_in(c, c->above, t) : -1};
 }
 
-/* Returns the message that it receives from the rank below in round t. */
+/* Returns the message that this rank receives from below on the circle in round t. */
 static circulant_message circulant_in(const circulant *c, int t) {
   const int peer = tt_mod((int64_t)c->me - skip_in(c, t), c->P);
   return (circulant_message){tt_mod((int64_t)peer + c->root, c->P),
@@ -153,8 +153,8 @@ static void circulant_broadcast(tt_builder *b, const circulant *c) {
   if (!c->me) tt_copy(b, tt_range(TT_DST, 0, n, n), tt_range(TT_SRC, 0, n, n));
 }
 
-/* The broadcast's root sends block n - 1 several times, first in round n - 1. The reduce runs in reverse, so
- * the sum of that block is complete in round n - 1. */
+/* In a broadcast, the root sends block n - 1 several times, first in round n - 1. A reduce is a broadcast in reverse,
+ * so there the sum of block n - 1 is complete in round n - 1. */
 static void circulant_reduce(tt_builder *b, const circulant *c) {
   const tt_buf sums = c->me ? TT_TMP : TT_DST;
   bool *added = calloc((size_t)c->n, sizeof *added);
@@ -189,8 +189,8 @@ static bool circulant_samples(int ranks, int i, tt_text *params) {
   return true;
 }
 
-/* Proposes n = 2, 8, 16, 32 and so on; the entry covers 4. The simulation handles every message of all ranks, so their
- * number is limited. */
+/* Proposes n = 2, 8, 16, 32 and so on; n = 4 is already an entry. The number of ranks is limited because the simulation
+ * handles each message of every rank. */
 static bool circulant_plans(int ranks, const char *levels, int i, tt_text *params) {
   const int n = i ? 4 << i : 2;
   (void)levels;

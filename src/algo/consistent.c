@@ -31,7 +31,7 @@ static bool power_of_two(int n) {
   return (n & (n - 1)) == 0;
 }
 
-/* Returns true if every rank works on the whole vector in each step. The vector then need not be divided. */
+/* Returns true if each step of every rank covers the whole vector, so that the vector need not be divided. */
 static bool keeps_whole_vector(const tt_ask *ask) {
   return tt_param_given(ask, "rank-order") || (folds_of(ask) == 0 && power_of_two(ask->ranks));
 }
@@ -55,8 +55,8 @@ static uint32_t consistent_blocks(const tt_ask *ask) {
 
 /* ---- P blocks ---- */
 
-/* The buffer with the members' sums. LEFT and RIGHT are regions of tmp that do not wrap: member k of this rank
- * is k blocks below the top. OUT is dst. */
+/* The buffer that holds the sums of the members. LEFT and RIGHT are two regions of tmp that do not wrap; in them,
+ * member k of this rank is k blocks below the top. OUT is dst. */
 typedef enum region { LEFT, RIGHT, OUT } region;
 
 typedef struct cube {
@@ -72,8 +72,8 @@ static tt_span members(const cube *c, region at, int lo, int run, int times) {
   return (tt_span){TT_TMP, (uint32_t)base, 0, (uint32_t)run, 2 * (uint32_t)run, 1, (uint32_t)times};
 }
 
-/* Members lo..lo+run-1 add the sum of the member `from` above. This is repeated for `times` runs, whose starts
- * are 2 * run apart. */
+/* Members lo..lo+run-1 each add the sum of the member that is `from` above. The same is done for `times` runs of
+ * members in total, whose starts are 2 * run apart. */
 typedef struct pass {
   int lo, run, times, from;
   tt_side side;
@@ -92,7 +92,7 @@ static void exchange_passes(cube *c, const pass *p, int n, region here, region t
   }
 }
 
-/* Adds the sums of members v and v + H as a pair. Members without a partner are only copied. */
+/* Adds the sums of members v and v + H in pairs. A member without a partner is only copied. */
 static void pair_up(cube *c) {
   const int H = c->H, pairs = c->N - H;
   const tt_group *g = &c->f.g;
@@ -121,7 +121,7 @@ static void go_through_the_cube(cube *c) {
   }
 }
 
-/* Runs the last fold if pair_up does not follow, and stores the vectors in tmp, where go_through_the_cube expects them. */
+/* Runs the last fold, if no pair_up follows, and stores the vectors in tmp at the places where go_through_the_cube reads them. */
 static void fold_into_the_cube(cube *c, int n) {
   const int m = c->N, kept = 2 * m - n;
   tt_fold_down(&c->f, 0, n, m, members(c, LEFT, kept, n - m, 1));
@@ -160,7 +160,7 @@ static int host(const line *x, int member) {
   return member < x->P ? member : member - x->half;
 }
 
-/* Returns true if a rank exists in the member's subtree of `bit` members. */
+/* Returns true if the subtree of `bit` members that contains this member has at least one real rank. */
 static bool lives(const line *x, int member, int bit) {
   return (member & ~(bit - 1)) < x->P;
 }
@@ -169,8 +169,8 @@ static tt_span alternate_block(tt_span here, uint32_t block) {
   return tt_block(TT_TMP, block + (here.buf == TT_TMP && tt_span_block(&here, 0) == block));
 }
 
-/* Exchanges the sums of this rank's members with the partners that differ in one bit. at[i] is the position of member i's
- * sum. */
+/* Exchanges the sums of this rank's members with the partners whose numbers differ in one bit. at[i] is the span with
+ * the sum of member i. */
 static void exchange_with_partners(const line *x, const int *member, int n, int bit, tt_span *at) {
   for (int i = 0; i < n; i++)
     if (lives(x, member[i], bit)) tt_send(x->b, host(x, member[i] ^ bit), at[i]);
@@ -216,7 +216,7 @@ static bool consistent_plans(int ranks, const char *levels, int i, tt_text *para
   return i < tt_ceil_log2((uint64_t)ranks);
 }
 
-/* In rank order, returns false unless P is a power of two, because otherwise only some ranks lack partners. */
+/* With rank-order, returns false unless P is a power of two, because otherwise some ranks have a partner and others have none. */
 static bool consistent_uniform(const tt_ask *ask, const tt_tree *tree) {
   return !tree && (!keeps_whole_vector(ask) || power_of_two(ask->ranks));
 }

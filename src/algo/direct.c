@@ -26,8 +26,8 @@ static tt_span own_block(const tt_ask *ask, tt_buf buf) {
   return tt_block(buf, (uint32_t)ask->rank);
 }
 
-/* Every rank sends the other ranks' blocks to them, copies its own, and receives the blocks meant for it. In a
- * gather only the root receives, and in a scatter only the root sends. */
+/* Each rank copies its own block, sends every other rank the block meant for it, and receives its blocks from all other
+ * ranks. In a gather only the root receives; in a scatter only the root sends. */
 static void direct_exchange(tt_builder *b, const tt_ask *ask) {
   const bool root = ask->rank == ask->root, copies = root || !tt_coll_rooted(ask->coll);
   if (ask->coll == TUTTI_GATHER && !root)

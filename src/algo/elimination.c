@@ -30,25 +30,25 @@ static uint32_t elimination_blocks(const tt_ask *ask) {
 
 typedef enum role { FIRST, SECOND, THIRD } role;
 
-/* One step of a rank: its role in a pair or group of three, and the ranks in that group. */
+/* A step of one rank, in a pair or in a group of three: the ranks of the group, and the role of this rank. */
 typedef struct meeting {
   role me;
   bool three;
   int rank[3];
 } meeting;
 
-/* Returns the first of the groups that form group g when `count` groups join. */
+/* Returns the number of the first subgroup that is merged into group g, when `count` groups are merged in pairs or threes. */
 static int joined_from(int g, int count) {
   return 2 * g + (count % 2 && g > 0);
 }
 
-/* Returns the rank that is holder k of group g. With whole vectors, holders are ranks of the group's first subgroups. */
+/* Returns the rank that is holder k of group g. With `short`, the holders belong to the group's first subgroups. */
 static int holder(int ranks, int step, int g, int k) {
   for (; step > 0; step--, k >>= 1) g = joined_from(g, ranks >> (step - 1)) + (k & 1);
   return g;
 }
 
-/* Lists the steps of a rank and returns their number. The rank is idle after the last. */
+/* Lists the steps of a rank and returns their number. The rank has nothing to do after its last step. */
 static int meetings_of(const tt_ask *ask, meeting *list, int *part) {
   const int n = tt_floor_log2(ask->ranks);
   int g = ask->rank, k = 0;

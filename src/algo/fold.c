@@ -34,8 +34,8 @@ static int rings_of(const tt_ask *ask) {
   return tt_param_number(ask, "rings", 1);
 }
 
-/* Returns the stride of the i-th simultaneous ring: 1, -1, then the other generators of the circle. The list repeats
- * after the last. */
+/* Returns the stride of the i-th of several simultaneous rings. The strides are 1, -1, then the other generators of the
+ * circle, after which they repeat. */
 static int ring_generator(int ranks, int i) {
   for (int s = 1;; s = 2 * (s + 1) < ranks ? s + 1 : 1) {
     if (tt_gcd(s, ranks) != 1) continue;
@@ -111,7 +111,7 @@ static bool fold_samples(int ranks, int i, tt_text *params) {
   return n;
 }
 
-/* Proposes two simultaneous rings, a sequence whose numbers fall by a quarter, and circles of prime sizes. */
+/* Proposes two simultaneous rings, a sequence that falls by a quarter in each step, and circles of prime sizes. */
 static bool fold_plans(int ranks, const char *levels, int i, tt_text *params) {
   int sizes[TT_LEVELS];
   (void)levels;
@@ -130,7 +130,7 @@ static bool fold_plans(int ranks, const char *levels, int i, tt_text *params) {
   return n;
 }
 
-/* Checks only the first ring. Rings with other strides also look the same from every rank. */
+/* Only the first ring is checked, because rings with other strides look the same from every rank as well. */
 static bool fold_uniform(const tt_ask *ask, const tt_tree *tree) {
   const tt_group g = group_of_ring(ask, 0);
   return tt_group_fits(&g, tree);

@@ -42,7 +42,7 @@ static const char *generalized_refuse(const tt_ask *ask) {
   return skipped > steps_down(&g) ? R_WRONG : NULL;
 }
 
-/* Returns true if no reverse phase remains. Every step then uses all positions, so the vector need not be divided. */
+/* Returns true if the reverse phase is skipped. Each step then covers all positions, so the vector need not be divided. */
 static bool needs_no_partition(const tt_ask *ask) {
   const tt_group g = tt_group_of(ask, 1);
   return skipped_of(ask, &g) == steps_down(&g);
@@ -70,8 +70,8 @@ typedef struct wide {
   place star, prime; /* equal up to the first odd number of vectors */
 } wide;
 
-/* Returns the blocks of positions lo..hi-1 on the circle of this step or, on levels after that of the cut, all blocks of
- * every circle. */
+/* Returns the blocks of positions lo..hi-1 on this step's circle. On levels after the level of the cut, returns all
+ * blocks of every circle. */
 static tt_span span_of_positions(const wide *w, const halving *h, place at, int lo, int hi) {
   const int level = w->step[w->cut].level;
   const tt_buf buf = at == SOURCE ? TT_SRC : at == RESULT ? TT_DST : TT_TMP;
@@ -88,7 +88,7 @@ static place fresh(place a, place b) {
   return at;
 }
 
-/* Adds the data received for positions lo..hi-1 to the data at `own`. */
+/* Receives the data of positions lo..hi-1 and adds it to the data at `own`. */
 static void add_received(const wide *w, const halving *h, place to, place own, int lo, int hi) {
   tt_recv_reduce(w->f.b, tt_group_peer(&w->f.g, h->level, h->n - h->m),
                  span_of_positions(w, h, to, lo, hi), span_of_positions(w, h, own, lo, hi),
@@ -103,14 +103,14 @@ static void add_local(const wide *w, const halving *h, place to, place own, plac
                   first ? other : mine);
 }
 
-/* Returns the number of consecutive steps that halve an even number, starting at step `from`. */
+/* Returns how many consecutive steps, starting with step `from`, halve an even number of vectors. */
 static int even_run(const wide *w, int from) {
   int i = from;
   while (i < w->steps && w->step[i].n % 2 == 0) i++;
   return i - from;
 }
 
-/* Runs a step while stars and primes are equal. Alternates between buffers so that the last sum of the run is in dst. */
+/* Runs a step while stars and primes are still equal. The buffers alternate, so that the run's last sum is in dst. */
 static void together(wide *w, int i, int hi) {
   const halving *h = &w->step[i];
   if (h->n % 2) { /* vector 0 is left out */
@@ -130,7 +130,7 @@ static void together(wide *w, int i, int hi) {
   w->star = w->prime = to;
 }
 
-/* Runs a step in which stars and primes differ. An even step adds the received vectors to both. */
+/* Runs a step in which stars differ from primes. If the number of vectors is even, the received vectors are added to both. */
 static void fold_star_and_prime(wide *w, int i, int rho, int hi) {
   const halving *h = &w->step[i];
   const place in = fresh(w->star, w->prime);
@@ -190,7 +190,7 @@ static void generalized_build(tt_builder *b, const tt_ask *ask) {
     tt_fold_up(&w.f, w.step[i].level, w.step[i].n, w.step[i].m, TT_DST);
 }
 
-/* Proposes every r on one circle, then every factorization of P in both orders, with every r. */
+/* Proposes every r on a single circle, then each factorization of P, in both orders and with every r. */
 static bool generalized_samples(int ranks, int i, tt_text *params) {
   const int log = tt_ceil_log2((uint64_t)ranks);
   const int variants = log + 3; /* more than any factorization has steps; larger r wrap around */
@@ -206,7 +206,7 @@ static bool generalized_samples(int ranks, int i, tt_text *params) {
   return g.levels;
 }
 
-/* Returns the odd part of P followed by circles of two, such as 3x2x2. */
+/* Returns a group with one circle for the odd part of P, followed by circles of two ranks, such as 3x2x2. */
 static tt_group twos_behind_odd(int ranks) {
   const int twos = ranks & -ranks, odd = ranks / twos;
   tt_group g = {.ranks = ranks};
@@ -215,9 +215,9 @@ static tt_group twos_behind_odd(int ranks) {
   return g;
 }
 
-/* Proposes three groups of plans: on one circle, every r between those of fold(halving) and latency; for even P, every r
- * that skips only steps on circles of two, which give all ranks the same bits; and every r on the machine's levels, with
- * the innermost folded first. */
+/* Proposes three kinds of plans. On a single circle: every r between those of fold(halving) and latency. For even P:
+ * every r that skips only steps on circles of two, so that all ranks get the same bits. On the machine's levels, folded
+ * from the innermost outwards: every r. */
 static bool generalized_plans(int ranks, const char *levels, int i, tt_text *params) {
   const int circle = tt_ceil_log2((uint64_t)ranks) - 1;
   if (i < circle) {

@@ -31,7 +31,7 @@ static const char *lanes_refuse(const tt_ask *ask) {
   return n > ask->ranks ? "there are more lanes than ranks" : NULL;
 }
 
-/* Proposes n = 3, 4, 6, 8, 12 and so on; the entry covers 2 lanes. */
+/* Proposes n = 3, 4, 6, 8, 12 and so on; n = 2 is already an entry. */
 static bool lanes_samples(int ranks, int i, tt_text *params) {
   const int n = i % 2 ? 4 << i / 2 : 3 << i / 2;
   tt_text_add(params, "n=%d", n);
@@ -68,8 +68,8 @@ static int member_at(const lane *l, int by) {
   return tt_mod(l->member + by, l->size) * l->lanes + l->me;
 }
 
-/* Returns the span of vectors lo..hi-1 of this rank. Vector k is block (member - k) mod size. Block q does not exist and
- * is left out. */
+/* Returns the span of this rank's vectors lo..hi-1. Vector k is block (member - k) mod size. Block q is left out
+ * because it does not exist. */
 static tt_span lane_vectors(const lane *l, tt_buf buf, int lo, int hi) {
   int first = tt_mod(l->member - hi + 1, l->size), count = hi - lo;
   if (l->size > l->q && first <= l->q && l->q < first + count) count--;
@@ -77,7 +77,7 @@ static tt_span lane_vectors(const lane *l, tt_buf buf, int lo, int hi) {
   return tt_range(buf, (uint32_t)first, (uint32_t)count, (uint32_t)l->q);
 }
 
-/* Copies vectors lo..hi-1 into one buffer if they are in two, and returns the buffer. */
+/* Returns the buffer that contains vectors lo..hi-1. If they are spread over two buffers, first copies them into one. */
 static tt_buf gather(lane *l, int lo, int hi) {
   if (l->touched >= hi) return TT_SRC;
   if (l->touched > lo) {
@@ -88,8 +88,8 @@ static tt_buf gather(lane *l, int lo, int hi) {
   return TT_DST;
 }
 
-/* Runs one step of the fold, which keeps m of n live vectors. Vectors m..n-1 are sent n-m members down and added there;
- * `to` is the buffer for the sums. */
+/* Runs a step of the fold, which reduces the number of live vectors from n to m. Vectors m..n-1 are sent to the rank
+ * n-m members below and added there. `to` is the buffer for the sums. */
 static void down(lane *l, int n, int m, tt_buf to) {
   const int d = n - m;
   const tt_span away = lane_vectors(l, gather(l, m, n), m, n);
@@ -117,15 +117,15 @@ static bool is_dst(const lane *l, const tt_span *at) {
   return at->buf == TT_DST || (l->in_place && at->buf == TT_SRC);
 }
 
-/* This rank's block in a layer of tmp that does not overlap `at`. */
+/* Returns this rank's block in a layer of tmp that does not overlap `at`. */
 static tt_span elsewhere(const lane *l, const tt_span *at) {
   const tt_span block = tt_block(TT_TMP, (uint32_t)l->member);
   const bool there = at->buf == TT_TMP && tt_span_block(at, 0) == tt_span_block(&block, 0);
   return tt_layer(block, there, (uint32_t)l->q);
 }
 
-/* Exchanges the block with another lane and returns where the sum is: in dst if this is the last exchange, otherwise in
- * tmp. */
+/* Exchanges the block with the same member of another lane, and returns the span of the sum. The sum of the last
+ * exchange is in dst, earlier sums are in tmp. */
 static tt_span exchange(const lane *l, int other, tt_span at, bool last) {
   const tt_side side = other < l->me ? TT_OWN_LAST : TT_OWN_FIRST;
   const tt_span tmp = elsewhere(l, &at), dst = tt_block(TT_DST, (uint32_t)l->member);
@@ -139,7 +139,7 @@ static tt_span exchange(const lane *l, int other, tt_span at, bool last) {
   return last ? dst : tmp;
 }
 
-/* Computes (x0 + x1) + x2 on three ranks, g = 0, 1, 2, in two rounds. x is this rank's operand. */
+/* Computes (x0 + x1) + x2 on three ranks in two rounds. This rank is rank g = 0, 1 or 2 of the three, and x is its operand. */
 static void join_three(const lane *l, int twos, tt_span x) {
   const int g = l->me / twos, k = l->me % twos;
   const int above = in_lane(l, (g + 1) % 3 * twos + k), below = in_lane(l, (g + 2) % 3 * twos + k);

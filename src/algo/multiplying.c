@@ -17,7 +17,7 @@
 
 enum { STEPS = 32 };
 
-/* Stores the factors of the steps and returns how many there are. Their product is the number of ranks that take part. */
+/* Stores the factors of the steps and returns their number. Their product is the number of ranks that take part. */
 static int factors_of(const tt_ask *ask, int *factor) {
   const int ranks = ask->ranks, radix = tt_param_number(ask, "radix", 4);
   int n = 0, left = ranks;

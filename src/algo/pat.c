@@ -25,7 +25,7 @@
 
 #include "algo.h"
 
-/* An edge of `hop` ranks, over which blocks first, first + stride ... below P are received. */
+/* An edge between ranks that are `hop` apart. It carries blocks first, first + stride and so on, up to P - 1. */
 typedef struct edge {
   int first, hop, stride;
 } edge;
@@ -42,7 +42,7 @@ static int parts(int n, int d) {
   return n / d + (n % d > 0);
 }
 
-/* Returns the smallest distance for which messages have at most `most` blocks. */
+/* Returns the smallest distance with messages of at most `most` blocks. */
 static int distance_of(int ranks, int most) {
   int U = 1;
   while (parts(ranks, U) / 2 > most || (U > 1 && parts(ranks - 1, U) > most)) U *= 2;
@@ -53,7 +53,7 @@ static int rank_at_distance(const pat *x, int apart) {
   return tt_mod((int64_t)x->ask->rank + apart, x->ask->ranks);
 }
 
-/* Returns the span of `count` blocks, `stride` apart, that starts `from` blocks after that of this rank. */
+/* Returns a span of `count` blocks that are `stride` apart. The first is `from` blocks after the block of this rank. */
 static tt_span spaced(const pat *x, tt_buf buf, int from, int stride, int count) {
   const uint32_t at = (uint32_t)(x->ask->rank + from), P = (uint32_t)x->ask->ranks;
   const uint32_t n = (uint32_t)count, apart = (uint32_t)stride;
@@ -62,7 +62,7 @@ static tt_span spaced(const pat *x, tt_buf buf, int from, int stride, int count)
   return (tt_span){buf, at % apart, at % P / apart, n, P / apart, apart, 1};
 }
 
-/* Copies the whole vector to tmp, where it does not wrap, or from tmp to dst. */
+/* Copies the whole vector from src to tmp, where its spans do not wrap, or from tmp to dst. */
 static void copy_vector(const pat *x, bool in) {
   const uint32_t P = (uint32_t)x->ask->ranks, r = (uint32_t)x->ask->rank;
   const tt_span upper = tt_range(TT_TMP, r, P - r, P), lower = tt_range(TT_TMP, 0, r, P);
@@ -82,7 +82,7 @@ static void gather_over_edge(const pat *x, edge e) {
   tt_recv(x->b, rank_at_distance(x, e.hop), spaced(x, buf, e.first, e.stride, count));
 }
 
-/* Reduces over an edge. A block to which nothing has been added yet is in src, unless the vector was copied. */
+/* Reduces over an edge. Blocks that have not been added to yet are read from src, unless the vector was copied to tmp. */
 static void reduce_over_edge(const pat *x, edge e, bool last) {
   const int P = x->ask->ranks, count = parts(P - e.first, e.stride);
   const bool ends = x->ask->coll == TUTTI_REDUCE_SCATTER;
@@ -96,7 +96,7 @@ static void reduce_over_edge(const pat *x, edge e, bool last) {
   if (last) tt_mark_completes(x->b);
 }
 
-/* Gathers over the branches of member p, whose lowest set bit is `bit`, starting with the farthest. */
+/* Gathers the blocks of member p from its branches, starting with the most distant branch. `bit` is the lowest set bit of p. */
 static void gather_in_tree(const pat *x, int p, int bit) {
   for (int hop = bit / 2; hop >= 1; hop /= 2) {
     if (p + hop >= x->ask->ranks) continue;

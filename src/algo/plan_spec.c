@@ -16,7 +16,7 @@ static tutti_status no_memory(void) {
 
 /* ---- values ---- */
 
-/* Parses a number that must fill the whole range, such as "4". */
+/* Parses a number such as "4". The number must extend to the end of the range. */
 static bool read_number(const char *at, const char *end, int *value) {
   char *stop;
   const long number = strtol(at, &stop, 10);
@@ -28,14 +28,14 @@ static bool is_word(const char *at, const char *end, const char *word) {
   return (size_t)(end - at) == strlen(word) && memcmp(at, word, strlen(word)) == 0;
 }
 
-/* Parses one item of a sequence: a word, or the number of live vectors. */
+/* Parses one item of a sequence. An item is a number of live vectors or one of the words ring and halving. */
 static bool read_live(const char *at, const char *end, int *value) {
   *value = is_word(at, end, "ring") ? TT_SEQ_RING : TT_SEQ_HALVING;
   if (is_word(at, end, "ring") || is_word(at, end, "halving")) return true;
   return read_number(at, end, value) && *value > 0;
 }
 
-/* Parses items that are separated by one of the characters in `between`. A slash ends the sequence of a level. */
+/* Parses a list of items. Each character in `between` separates items, and a slash also ends the sequence of a level. */
 static tutti_status read_list(tt_arg *x, const char *at, const char *end, const char *between,
                               bool *ok) {
   x->list = malloc((2 * (size_t)(end - at) + 1) * sizeof *x->list);
@@ -81,7 +81,7 @@ static tutti_status read_stages(tt_arg *x, const char *at, const char *end, bool
   return TUTTI_OK;
 }
 
-/* Parses the text of a value. Sets *ok to whether it is valid. */
+/* Parses the text of a parameter's value, and sets *ok to true if the value is valid. */
 static tutti_status read_value(tt_arg *x, const char *at, const char *end, bool *ok) {
   switch (x->of->kind) {
     case TT_PARAM_WORD: return TUTTI_OK;
@@ -104,7 +104,7 @@ static bool has_key(const tt_param *of) {
   return of->kind != TT_PARAM_WORD && of->kind != TT_PARAM_LEVELS;
 }
 
-/* Returns the family's parameter that this text sets, or NULL. *value points to the start of its value. */
+/* Returns the parameter of the family that is set by this text, or NULL. Points *value to the first character of its value. */
 static const tt_param *find_param(const tt_algo *family, const char *at, const char *end,
                                   const char **value) {
   const char *equals = memchr(at, '=', (size_t)(end - at));
@@ -118,7 +118,7 @@ static const tt_param *find_param(const tt_algo *family, const char *at, const c
   return NULL;
 }
 
-/* Formats an error such as "none of: ring halving seq= LEVEL:N". */
+/* Reports an invalid parameter, with a message such as "none of: ring halving seq= LEVEL:N". */
 static tutti_status refuse_param(const tt_plan_spec *spec, const char *at, const char *end) {
   tt_text known = {0};
   for (const tt_param *of = spec->family->params; of < spec->family->params + TT_PARAMS && of->key;
@@ -201,7 +201,7 @@ static int by_plan_text(const void *a, const void *b) {
   return strcmp(x->text, y->text);
 }
 
-/* Plans are kept in a balanced tree, because a proof looks up thousands of them repeatedly. */
+/* The plans are stored in a balanced tree, because a proof looks up thousands of plans, each of them many times. */
 tutti_status tt_plan_spec_named(const char *text, const tt_plan_spec **spec) {
   tutti_status status = TUTTI_OK;
   tt_plan_spec asked = {.text = (char *)tt_algo_full_name(text)}, *made = NULL;
@@ -276,7 +276,7 @@ bool tt_plan_spec_is_one_of(const tt_plan_spec *spec, const tt_plan_spec *family
 
 /* ---- forms ---- */
 
-/* Appends one parameter; omits levels, numbers that grow with the ranks, and such numbers within stages. */
+/* Appends one parameter to the form of a plan. Omits the values of levels and of numbers that grow with the ranks. */
 static void form_arg(const tt_arg *x, tt_text *form) {
   if (x->of->kind == TT_PARAM_LEVELS)
     tt_text_add(form, "levels");

@@ -33,10 +33,10 @@ typedef struct tt_param {
   const char *wrong; /* error message for an invalid value: "radix goes from 2 to 16" */
 } tt_param;
 
-/* Items of sequences that are not numbers of live vectors. TT_SEQ_NEXT ends the sequence of a level. */
+/* Special items of a sequence, in addition to numbers of live vectors. TT_SEQ_NEXT ends the sequence of a level. */
 enum { TT_SEQ_RING = -1, TT_SEQ_HALVING = -2, TT_SEQ_NEXT = -3 };
 
-/* A parameter with its value. of->kind determines which fields are used. */
+/* A parameter and its value. The fields that are used depend on of->kind. */
 typedef struct tt_arg {
   const tt_param *of;
   const char *text; /* points into the plan's text; not NUL-terminated */
@@ -55,14 +55,14 @@ typedef struct tt_plan_spec {
   tt_arg *arg; /* in the order of the text */
 } tt_plan_spec;
 
-/* Parses the text of a plan. Returns TUTTI_ERR_ARG if the family or a parameter is unknown, or if a value is out of
- * range; the error message lists the valid ones. May fail with TUTTI_ERR_MEMORY. Free the plan with tt_plan_spec_free. */
+/* Parses the text of a plan. Returns TUTTI_ERR_ARG for an unknown family or parameter, or for a value that is out of range; the
+ * error message lists what is valid. May fail with TUTTI_ERR_MEMORY. The caller frees the plan with tt_plan_spec_free. */
 tutti_status tt_plan_spec_parse(const char *text, tt_plan_spec **spec);
 void tt_plan_spec_free(tt_plan_spec *spec);
-/* Returns the plan for a text from the user or from the code. It stays valid for the life of the process and must not be
- * freed. Errors as above. */
+/* Returns the plan for a text, with the same errors as tt_plan_spec_parse. The plan stays valid until the process ends
+ * and must not be freed, so this suits texts that occur repeatedly. */
 tutti_status tt_plan_spec_named(const char *text, const tt_plan_spec **spec);
-/* Creates the same plan with other levels of the machine. Errors as above; free it with tt_plan_spec_free. */
+/* Copies a plan but replaces the levels of the machine. Fails like tt_plan_spec_parse. The caller frees the copy. */
 tutti_status tt_plan_spec_with_levels(const tt_plan_spec *spec, const char *levels,
                                       tt_plan_spec **other);
 
@@ -72,13 +72,13 @@ bool tt_arg_is(const tt_arg *x, const char *label);
 const tt_arg *tt_plan_spec_arg(const tt_plan_spec *spec, const char *key);
 /* Returns the parameter with the levels, or NULL. */
 const tt_arg *tt_plan_spec_levels(const tt_plan_spec *spec);
-/* Returns the parameter with the stages, which are the algorithms for each level, or NULL. */
+/* Returns the parameter that lists the algorithm of each stage, or NULL if the plan has none. */
 const tt_arg *tt_plan_spec_stages(const tt_plan_spec *spec);
 
 bool tt_plan_spec_equal(const tt_plan_spec *a, const tt_plan_spec *b);
-/* Returns true if the plan is of this family and has all of these parameters: fold(ring,rings=2) is one of fold(ring). */
+/* Returns true if the plan has the same family and all of these parameters. fold(ring,rings=2) is one of fold(ring). */
 bool tt_plan_spec_is_one_of(const tt_plan_spec *spec, const tt_plan_spec *family);
-/* Appends the plan's form: its parameters sorted, without the numbers that grow with the number of ranks. */
+/* Appends the form of a plan, which consists of its sorted parameters. Numbers that grow with the ranks are omitted. */
 void tt_plan_spec_form(const tt_plan_spec *spec, tt_text *form);
 
 #endif

@@ -19,7 +19,7 @@ static uint32_t rabenseifner_blocks(const tt_ask *ask) {
   return 1u << tt_floor_log2(ask->ranks);
 }
 
-/* The first 2 * extra ranks form pairs. One of each pair takes part: the root or, in other pairs, the odd rank. */
+/* The first 2 * extra ranks form pairs. One rank of each pair takes part: the root if it is in the pair, else the odd rank. */
 typedef struct folding {
   int extra, root; /* -1 without a root */
 } folding;
@@ -30,7 +30,7 @@ static int rank_after_fold(const void *of, int member) {
   return f->root == 2 * member ? f->root : 2 * member + 1;
 }
 
-/* A rank that does not take part only sends its vector and receives the result. */
+/* Builds the schedule of a rank that does not take part. The rank only sends its vector and receives the result. */
 static void build_folded_rank(tt_builder *b, const tt_ask *ask, int peer, tt_span src,
                               tt_span dst) {
   if (tt_coll_reduces(ask->coll)) tt_send(b, peer, src);

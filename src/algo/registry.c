@@ -36,7 +36,7 @@ bool tt_uniform_power_of_two(const tt_ask *ask, const tt_tree *tree) {
 
 /* ---- the list, and what families propose ---- */
 
-/* Returns the i-th entry of all families, or NULL past the end. */
+/* Returns the i-th entry, counted over all families, or NULL past the last entry. */
 static const tt_entry *entry_at(int i) {
   for (int f = 0; f < FAMILIES && i >= 0; f++)
     for (int k = 0; k < TT_ENTRIES && families[f]->entries[k].name; k++)
@@ -55,7 +55,7 @@ const char *tutti_algo_source(int i) {
   return entry ? entry->source : NULL;
 }
 
-/* Returns the i-th family that proposes samples, or NULL past the end. */
+/* Returns the i-th of the families that propose samples, or NULL past the last one. */
 static const tt_algo *sampled(int i) {
   for (int f = 0; f < FAMILIES && i >= 0; f++)
     if ((families[f]->samples || families[f]->sample[0].params) && i-- == 0) return families[f];
@@ -67,7 +67,7 @@ const char *tt_algo_family(int i) {
   return algo ? algo->name : NULL;
 }
 
-/* Appends the i-th proposal of a list. Returns false past the last one for these ranks and levels. */
+/* Appends the parameters of a list's i-th proposal. Returns false past the last proposal for these ranks and levels. */
 static bool proposed(const tt_suggestion *list, int ranks, const char *levels, int i,
                      tt_text *params) {
   if (i >= TT_ENTRIES || !list[i].params || ranks < list[i].ranks) return false;
@@ -97,7 +97,7 @@ bool tt_algo_sample(int family, int ranks, int i, tt_text *name) {
   return is;
 }
 
-/* Appends the family's i-th plan. Returns false past the last. */
+/* Appends the i-th plan that a family proposes, or returns false past the last plan. */
 static bool add_plan(const tt_algo *algo, int ranks, const char *levels, int i, tt_text *name) {
   const size_t length = name->length;
   tt_text_add(name, "%s(", algo->name);
@@ -125,8 +125,8 @@ bool tt_algo_next_plan(int ranks, const char *levels, tt_plan_walk *at, tt_text 
   return false;
 }
 
-/* Appends the next stage that the family offers: the one at at->entry or, if that is TT_PROPOSED, the next plan
- * that the family proposes. Returns false past the end. */
+/* Appends the next plan that the family offers as a stage. This is the stage at index at->entry or, if that is
+ * TT_PROPOSED, the next plan that the family proposes. Returns false past the last plan. */
 static bool next_use(const tt_algo *algo, unsigned where, int ranks, tt_stage_walk *at,
                      tt_text *name) {
   for (; at->entry < TT_STAGE_USES && algo->stage[at->entry].params; at->entry++) {
@@ -174,8 +174,8 @@ const tt_algo *tt_algo_find(const char *name, size_t length) {
   return NULL;
 }
 
-/* The edit distance of two families' names, counting a swap of neighbours as one; only the first
- * MOST_HEADERS characters count. */
+/* Returns the edit distance between the names of two families. Swapping two neighbouring characters counts as one edit.
+ * Only the first MOST_HEADERS characters are compared. */
 enum { MOST_HEADERS = 40 };
 static int edits(const char *a, const char *b) {
   const int n = (int)tt_min(family_length(a), MOST_HEADERS);
@@ -210,7 +210,7 @@ static bool does(const tt_algo *algo, tutti_coll coll) {
   return algo->does >> coll & 1;
 }
 
-/* Formats "naive, fold and tree do that" or, for a longer list, "naive, fold and 9 others do that". */
+/* Formats a list of algorithms, such as "naive, fold and tree do that". A longer list ends like "and 9 others do that". */
 static const char *not_done(tutti_coll coll) {
   enum { NAMED = 5 };
   size_t size, n = 0;
@@ -251,7 +251,7 @@ static void build_alone(tt_builder *b) {
   if (tt_coll_reduces(b->s->coll)) tt_mark_completes(b);
 }
 
-/* Checks that the schedule uses data from the requested number of ranks. If not, frees it. */
+/* Checks that the schedule takes data from as many ranks as requested. If it does not, frees the schedule. */
 static tutti_status fits_data(const tt_ask *ask, tt_sched **sched) {
   const int takes = (*sched)->data;
   if (!ask->data || ask->data == takes) return TUTTI_OK;
@@ -263,7 +263,7 @@ static tutti_status fits_data(const tt_ask *ask, tt_sched **sched) {
   return status;
 }
 
-/* Builds the schedule. The caller has checked that the algorithm does not refuse. */
+/* Builds the schedule. The caller must have checked that the algorithm does not refuse. */
 static void build(const tt_ask *ask, tt_builder *b) {
   const tt_algo *algo = ask->plan->family;
   tt_build_begin(b, ask->plan->text, ask->coll, ask->ranks, ask->rank, ask->root, ask->in_place,
@@ -274,7 +274,7 @@ static void build(const tt_ask *ask, tt_builder *b) {
     algo->build(b, ask);
 }
 
-/* Returns NULL, or the reason why the schedule cannot be built. */
+/* Builds the schedule and returns NULL, or returns the reason why the algorithm cannot build it. */
 static const char *build_or_refuse(const tt_ask *ask, tt_sched **sched) {
   const char *reason = refusal(ask);
   tt_builder b = {.s = NULL};
@@ -325,7 +325,7 @@ tutti_status tt_algo_build_all(const tt_ask *asked, tt_sched ***all) {
   return status;
 }
 
-/* Parses the plan and builds the schedule of one rank or, if `one` is NULL, of all. */
+/* Parses the text of a plan and builds the schedule of one rank. If `one` is NULL, builds the schedules of all ranks. */
 static tutti_status build_named(const char *name, const tt_ask *asked, tt_sched **one,
                                 tt_sched ***all) {
   tt_plan_spec *plan;

@@ -39,7 +39,7 @@ static void inclusive(tt_builder *b, const tt_ask *ask) {
   if (r == 0) tt_copy(b, tt_block(TT_DST, 0), tt_block(TT_SRC, 0));
 }
 
-/* Builds an exscan. In place, src is needed until the last sum to be sent has been computed from it. */
+/* Builds an exclusive scan. An in-place scan needs src until it has computed the last sum that it sends. */
 static void exclusive(tt_builder *b, const tt_ask *ask) {
   const int P = ask->ranks, r = ask->rank;
   const tt_span src = tt_block(TT_SRC, 0), dst = tt_block(TT_DST, 0);

@@ -33,7 +33,7 @@ static const story stories[] = {
 };
 enum { STORIES = sizeof stories / sizeof *stories };
 
-/* Returns the i-th schedule for this number of ranks, or NULL. */
+/* Returns the i-th known schedule for this number of ranks, or NULL past the last one. */
 static const story *story_at(int ranks, int i) {
   for (int k = 0; k < STORIES; k++)
     if (stories[k].ranks == ranks && i-- == 0) return &stories[k];
@@ -72,15 +72,15 @@ typedef struct item {
   int block, node;
 } item;
 
-/* The items of a message in their order, and their blocks in tmp, relative to a multiple of P. Block t of tmp is as large
- * as block t mod P of the vector. Neighbouring items are in one layer of tmp, so that a stage can divide it further. */
+/* The items of a message, in their order. `at` has their blocks in tmp, relative to a multiple of P, where block t is as large as
+ * block t mod P of the vector. Neighbouring items are in the same layer of tmp, so that a stage can divide them further. */
 typedef struct message {
   int n;
   item of[MOST_ITEMS];
   uint32_t at[MOST_ITEMS];
 } message;
 
-/* Orders n items, starting with `first`, so that they are `stride` blocks apart. Returns false if that is impossible. */
+/* Arranges n items, beginning with `first`, in steps of `stride` blocks. Returns false if no such arrangement exists. */
 static bool order_items(const item *items, int n, int P, int first, int stride, message *m) {
   bool taken[MOST_ITEMS] = {false};
   for (m->n = 0; m->n < n; m->n++) {
@@ -95,7 +95,7 @@ static bool order_items(const item *items, int n, int P, int first, int stride, 
   return true;
 }
 
-/* Makes a message of as many of the first items as fit into one span, in one layer if possible. Returns their number. */
+/* Makes a message of the first items, as many as one span can hold, in one layer if possible. Returns their number. */
 static int make_message(const item *items, int n, int P, message *m) {
   for (; n > 0; n--)
     for (int layers = 1; layers <= MOST_ITEMS; layers += MOST_ITEMS - 1)
@@ -106,7 +106,7 @@ static int make_message(const item *items, int n, int P, message *m) {
   return 0;
 }
 
-/* Sets *span to these n blocks of a buffer, in their order. Returns false if a single span cannot describe them. */
+/* Finds a span that has exactly these n blocks of a buffer, in this order. Returns false if a single span cannot have them. */
 static bool find_span(tt_buf buf, const uint32_t *at, int n, int P, tt_span *span) {
   const bool wraps = n > 1 && at[0] > at[n - 1];
   const uint32_t in_layer = at[0] % (uint32_t)P, stride = n == 1 || wraps ? 1 : at[1] - at[0];
@@ -157,7 +157,7 @@ static tt_span span_at(place p) {
   return tt_block(p.buf, p.block);
 }
 
-/* Reserves blocks of tmp for a message. Returns the multiple of P to add to `at`. */
+/* Reserves blocks of tmp for the items of a message. Returns the multiple of P that must be added to `at`. */
 static uint32_t take_tmp(holder *h, const uint32_t *at, int n, int P) {
   uint32_t base = 0;
   for (int k = 0; k < n; k++)
@@ -169,8 +169,8 @@ static uint32_t take_tmp(holder *h, const uint32_t *at, int n, int P) {
   return base;
 }
 
-/* Returns where this rank has the node's sum of a block. Computes it first if necessary, in dst if it is a result,
- * otherwise in block `to` of tmp. */
+/* Returns the place where this rank stores a node's sum of a block. If the sum does not exist yet, computes it in dst
+ * if it is a result, otherwise in block `to` of tmp. */
 static place sum_in(telling *t, int rank, item x, uint32_t to) {
   holder *h = &t->of[rank];
   place *p = &h->at[x.block][x.node];
@@ -201,7 +201,7 @@ static bool stand_together(const holder *h, const message *m, int P, tt_span *sp
   return find_span(first.buf, at, m->n, P, span);
 }
 
-/* Returns the span of the message's items. If they are not adjacent, computes or copies them to adjacent blocks of tmp. */
+/* Returns the span of a message's items. If they are not adjacent, computes or copies them to adjacent blocks of tmp first. */
 static tt_span gather_items(telling *t, int rank, const message *m) {
   holder *h = &t->of[rank];
   tt_span span;
@@ -219,7 +219,7 @@ static tt_span gather_items(telling *t, int rank, const message *m) {
   return span;
 }
 
-/* Returns the span for the items of a received message: in dst if all items are results, otherwise in tmp. */
+/* Returns the span that receives the items of a message. The span is in dst if all items are results, otherwise in tmp. */
 static tt_span spread_items(telling *t, int rank, const message *m) {
   holder *h = &t->of[rank];
   uint32_t at[MOST_ITEMS];
@@ -239,7 +239,7 @@ static tt_span spread_items(telling *t, int rank, const message *m) {
   return span;
 }
 
-/* Copies results that were received together with other sums to dst. */
+/* Copies results to dst. This is needed for results that were received together with other sums. */
 static void copy_results(telling *t, int rank, const message *m) {
   for (int k = 0; k < m->n; k++) {
     place *p = &t->of[rank].at[m->of[k].block][m->of[k].node];
@@ -256,7 +256,7 @@ static int node_of(const telling *t, char c) {
   return c < 'a' ? c - '0' : t->P + c - 'a';
 }
 
-/* Sends the sums of a round's moves, such as "00 2a". Each rank has as many items as there are moves. */
+/* Sends the sums that the moves of a round, such as "00 2a", describe. Each rank sends one item per move. */
 static void send_round(telling *t, int rank, int to, const char *moves) {
   item items[MOST_ITEMS];
   holder *h = &t->of[rank];

@@ -31,7 +31,7 @@ static int partner_of(int rank, int s, int ranks) {
   return tt_mod(rank % 2 ? rank - distance : rank + distance, ranks);
 }
 
-/* Returns the lowest rank that can be reached from a rank in steps s and above. */
+/* Returns the lowest rank that the given rank can reach in step s and all later steps. */
 static int least_owner(int rank, int s, int ranks) {
   int least = rank;
   for (; 1 << s < ranks; s++)

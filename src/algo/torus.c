@@ -22,7 +22,7 @@ typedef struct torus {
   int dimensions;
 } torus;
 
-/* Fills in the torus and returns NULL, or returns an error message about the levels. */
+/* Fills in *t and returns NULL, or returns an error message if the levels do not describe a torus. */
 static const char *torus_of(const tt_ask *ask, torus *t) {
   const tt_tree *tree = tt_param_levels(ask);
   int sizes[TT_LEVELS], n = 0;
@@ -53,8 +53,8 @@ static uint32_t torus_blocks(const tt_ask *ask) {
   return torus_of(ask, &t) ? 1 : (uint32_t)(ask->ranks * parts_of(&t));
 }
 
-/* Returns the circles in the order of a part, which starts with dimension part / 2. Parts with odd numbers use the
- * opposite direction. */
+/* Returns the circles in the order that a part visits them. Part k starts with dimension k / 2, and parts with odd
+ * numbers use the opposite direction. */
 static tt_group group_of_part(const torus *t, int part) {
   tt_group g = t->group;
   uint32_t width = 1;
@@ -87,7 +87,7 @@ static void torus_build(tt_builder *b, const tt_ask *ask) {
   tt_build_weave(b, from, parts_of(&t));
 }
 
-/* Proposes all factorizations as dimensions, then with the last factor as the number of ranks of a node. */
+/* Proposes every factorization as dimensions. Then proposes the same with the last factor as the number of ranks per node. */
 static bool torus_samples(int ranks, int i, tt_text *params) {
   static const char *const names[] = {"v", "w", "x", "y", "z"};
   int factor[TT_LEVELS];

@@ -28,7 +28,7 @@
 enum { MOST_STEPS = 32 };
 #define PARTS_WRONG "parts is a number of swaps: at most one for each factor of a level"
 
-/* An exchange among g groups of ranks. Corresponding ranks of neighbouring groups are `apart` ranks apart. */
+/* An exchange among g groups of ranks. The distance between corresponding ranks of neighbouring groups is `apart`. */
 typedef struct swap {
   int g, apart;
 } swap;
@@ -44,14 +44,14 @@ static int least_prime(int n) {
   return p;
 }
 
-/* Returns the largest factor of n that is at most `most`, which may be 1. */
+/* Returns the largest factor of n that does not exceed `most`. The result may be 1. */
 static int factor_within(int n, int most) {
   int f = most < n ? most : n;
   while (f > 1 && n % f) f--;
   return f;
 }
 
-/* Adds the swaps of a level of n groups with `apart` ranks each. Returns false if the nodes have too few cores. */
+/* Adds the exchanges for a level of n groups with `apart` ranks each. Returns false if the nodes do not have enough cores. */
 static bool add_level(nest *of, int n, int apart) {
   while (n > 1) {
     const int g = factor_within(n, of->cores);
@@ -63,7 +63,7 @@ static bool add_level(nest *of, int n, int apart) {
   return true;
 }
 
-/* Chooses the smallest sufficient number of cores per node. If no number suffices, all ranks form one node. */
+/* Chooses a division into nodes with as few cores as suffice. If no division is possible, all ranks form one node. */
 static int two_sizes(int ranks, int size[2]) {
   for (int cores = 2; cores < ranks; cores++) {
     nest of = {.cores = cores};
@@ -75,8 +75,8 @@ static int two_sizes(int ranks, int size[2]) {
   return 1;
 }
 
-/* Returns NULL, or an error message if a swap by parts leaves too few cores. After such a swap, as many cores continue as
- * it has groups. */
+/* Returns NULL, or an error message if too few cores remain after an exchange by parts. Such an exchange among g groups
+ * leaves g cores of each node active. */
 static const char *refuse_parts(const nest *of) {
   if (of->parts > of->swaps) return PARTS_WRONG;
   for (int i = 1; i < of->swaps; i++)
@@ -109,7 +109,7 @@ static const char *transposed_refuse(const tt_ask *ask) {
   return find_nest(ask, &of);
 }
 
-/* Appends the i-th number of swaps by parts that these sizes allow. If there are fewer, reduces *i by their number. */
+/* Appends the i-th number of exchanges by parts that these sizes allow. If there are fewer, subtracts their number from *i. */
 static bool nth_parts(const int *size, int n, int *i, tt_text *params) {
   nest of = {.swaps = 0};
   for (int parts = 0; n && parts <= of.swaps; parts++) {
@@ -121,7 +121,7 @@ static bool nth_parts(const int *size, int n, int *i, tt_text *params) {
   return false;
 }
 
-/* Proposes all factorizations of the number of ranks with enough cores. */
+/* Proposes each factorization of the number of ranks in which nodes have enough cores. */
 static bool transposed_samples(int ranks, int i, tt_text *params) {
   int size[TT_LEVELS];
   for (int k = 0, n; (n = tt_group_split(ranks, k, size)); k++)
@@ -135,7 +135,7 @@ static bool transposed_plans(int ranks, const char *levels, int i, tt_text *para
   return nth_parts(size, tt_group_of_levels(ranks, levels, size), &i, params);
 }
 
-/* Returns the number of blocks: one for each part that remains after the swaps by parts. */
+/* Returns the number of blocks, which is the number of parts that the exchanges by parts leave. */
 static uint32_t transposed_blocks(const tt_ask *ask) {
   nest of;
   uint32_t blocks = 1;
@@ -147,7 +147,7 @@ static uint32_t transposed_blocks(const tt_ask *ask) {
 
 /* ---- whole vectors ---- */
 
-/* Adds the vectors of the `n` neighbouring cores that start at rank `first`, in groups of a prime factor of n each. */
+/* Adds the vectors of `n` neighbouring cores from rank `first` up, in groups of p cores for each prime factor p of n. */
 static void add_within(tt_pingpong *t, int rank, int first, int n) {
   const int me = rank - first;
   for (int apart = 1, left = n; left > 1;) {
@@ -166,14 +166,14 @@ static int adds_within(int n) {
   return adds;
 }
 
-/* The position of a rank in a swap. The cores of a node form as many sets of g cores as possible; some cores may remain. */
+/* The position of a rank in an exchange. Each node divides as many cores as possible into sets of g; some may be left over. */
 typedef struct place {
   int core, digit, slot; /* digit: number of its group of ranks; slot: index within its set */
   int first;             /* first rank of its set */
   int set;               /* number of cores in sets; the remaining cores follow them */
 } place;
 
-/* Returns the position in a node that has `cores` cores and starts at rank `node`. */
+/* Returns the position of a rank in an exchange. The rank's node has `cores` cores, starting at rank `node`. */
 static place place_of(const swap *s, int rank, int node, int cores) {
   const int core = rank - node, slot = core % s->g;
   return (place){core, rank / s->apart % s->g, slot, rank - slot, cores - cores % s->g};
@@ -183,7 +183,7 @@ static int peer_of(const swap *s, const place *p, int rank) {
   return rank + (p->slot - p->digit) * s->apart + (p->digit - p->slot);
 }
 
-/* Returns the number of times that the sum moves to another buffer. */
+/* Returns how often a rank's sum moves from one buffer to the other. */
 static int moves_of(const nest *of, int rank, int node, int cores) {
   int moves = adds_within(cores);
   for (int i = of->parts; i < of->swaps; i++) {
@@ -208,7 +208,7 @@ static void swap_and_add(tt_pingpong *t, const swap *s, int rank, int node, int 
   if (p.core < cores - p.set) tt_pingpong_send(t, tt_peer(rank + p.set));
 }
 
-/* Runs all swaps that are not by parts. `have` is the data of the `cores` cores that start at rank `node`. */
+/* Runs all exchanges of whole vectors. `have` has the data of this rank. The node has `cores` cores, starting at rank `node`. */
 static void swap_whole(tt_builder *b, const tt_ask *ask, const nest *of, int node, int cores,
                        tt_span have) {
   const bool in_dst = ask->in_place || have.buf == TT_DST;
@@ -219,8 +219,8 @@ static void swap_whole(tt_builder *b, const tt_ask *ask, const nest *of, int nod
 
 /* ---- by parts ---- */
 
-/* Cores of a node, starting at rank `first`. The first `has` of them hold sums of blocks lo .. lo + count - 1, and the
- * first `gets` of them get one part each. */
+/* A team of cores on one node, starting at rank `first`. Each of the first `has` cores has a sum of blocks lo .. lo +
+ * count - 1. Each of the first `gets` cores gets one part of the total. */
 typedef struct team {
   tt_builder *b;
   int rank, first, has, gets;
@@ -231,7 +231,7 @@ static tt_span part_in(const team *t, tt_buf buf, uint32_t lo, uint32_t count) {
   return tt_range(buf, lo, count, t->b->s->blocks);
 }
 
-/* Returns the first block of core i's part. If prime factors are used, nearest cores first, the digits of i are mirrored. */
+/* Returns the first block of core i's part. If prime factors are used, nearest cores first, the digits of i are reversed. */
 static uint32_t part_at(const team *t, int i) {
   uint32_t lo = t->lo, count = t->count;
   if (t->has > t->gets) return lo + (uint32_t)i * (count / (uint32_t)t->gets);
@@ -244,9 +244,9 @@ static uint32_t part_at(const team *t, int i) {
   return lo;
 }
 
-/* Sends parts from a core outside the set to each core of the set, in descending order, starting at a different core for
- * each sender. The cores of the set send in ascending order. Senders in the same direction would collide at every
- * receiver. */
+/* Sends a part to every core of the set, from a core that is not in the set. Such senders use descending order, each
+ * starting at a different core, whereas cores in the set send in ascending order. If all used the same direction, they
+ * would reach every receiver at the same time. */
 static void hand_down(const team *t, tt_buf buf) {
   const int over = t->has - t->gets, at = (t->rank - t->first - t->gets) * t->gets / over;
   for (int i = 0; i < t->gets; i++) {
@@ -283,7 +283,7 @@ static void scatter(const team *t, tt_buf buf) {
   }
 }
 
-/* Gathers the parts of the cores whose numbers agree modulo `apart`, starting with the farthest. */
+/* Gathers the parts of all cores whose numbers are equal modulo `apart`. The most distant cores are first. */
 static void gather_apart(const team *t, int apart, uint32_t lo, uint32_t count) {
   const int p = least_prime(t->has / apart), digit = (t->rank - t->first) / apart % p;
   const tt_peers group = {t->rank - digit * apart, p, apart};
@@ -305,7 +305,7 @@ static void gather(const team *t) {
   tt_recv_split(t->b, (tt_peers){t->first, t->gets, 1}, part_in(t, TT_DST, t->lo, t->count));
 }
 
-/* Runs swap i and all later ones on the team's data, followed by the reverse phase. */
+/* Runs exchange i and all later exchanges on the data of the team, and then the reverse phase. */
 static void swap_parts(const tt_ask *ask, const nest *of, int i, team t, tt_buf buf) {
   if (i == of->parts) {
     swap_whole(t.b, ask, of, t.first, t.has, part_in(&t, buf, t.lo, t.count));
@@ -344,12 +344,12 @@ static const tt_plan_spec *named(const char *text) {
   return tt_plan_spec_named(text, &plan) ? NULL : plan;
 }
 
-/* Returns an exchange between two ranks of a level. On average, each rank sends that share of the vector. */
+/* Returns a stage in which two ranks of a level exchange data. Each rank sends the given share of the vector on average. */
 static tt_level_stage exchange_at(int level, double share) {
   return (tt_level_stage){named("doubling"), TUTTI_ALLREDUCE, 2, level, share};
 }
 
-/* Returns an addition of that part of the vector over n cores. */
+/* Returns a stage in which n cores add their copies of the given part of the vector. */
 static tt_level_stage add_at(int level, int n, double part) {
   enum { PRIMES_END = 14 };
   static const char *const by_prime[PRIMES_END] = {
@@ -363,7 +363,7 @@ static tt_level_stage add_at(int level, int n, double part) {
   return s;
 }
 
-/* Returns a reduce-scatter or all-gather among n cores, by prime factors or in one step. */
+/* Returns a stage for a reduce-scatter or all-gather among n cores, either by prime factors or in a single step. */
 static tt_level_stage parts_at(int level, int n, bool primes, tutti_coll coll, double part) {
   tt_level_stage s = {.coll = coll, .ranks = n, .level = level, .part = part};
   const char *at_once = coll == TUTTI_ALLGATHER ? "one-shot" : "two-shot";
@@ -371,7 +371,7 @@ static tt_level_stage parts_at(int level, int n, bool primes, tutti_coll coll, d
   return s;
 }
 
-/* Returns the innermost level of the tree whose groups span more than `apart` ranks. */
+/* Returns the innermost level whose groups have more than `apart` ranks. */
 static int level_apart(const tt_tree *tree, int apart) {
   int l = tree->levels - 1;
   for (int below = tree->level[l].each; l > 0 && below <= apart; below *= tree->level[l].each) l--;
@@ -395,8 +395,8 @@ typedef struct stages {
   int n, inner; /* inner: the level of the cores */
 } stages;
 
-/* Adds the stages of swap_whole. Each team of `cores` cores has that part of the vector; teams make up a fraction `busy`
- * of all cores. */
+/* Adds the stages of swap_whole. Each team has `cores` cores and works on the given part of the vector. `busy` is the
+ * fraction of all cores that belong to teams. */
 static void list_whole(stages *l, int cores, double part, double busy) {
   l->list[l->n++] = add_at(l->inner, cores, part);
   for (int i = l->of->parts; i < l->of->swaps; i++) {

@@ -97,13 +97,13 @@ static layout layout_of(const tt_ask *ask, int tree) {
   return x;
 }
 
-/* Maps member p of the tree over `n` nodes to a member of the second tree. */
+/* Converts a member number p of the first tree over `n` nodes into a member number of the second tree. */
 static int second_tree_member(const layout *x, int p, int n, int by) {
   if (x->tree == 0 || p < 0) return p;
   return n % 2 ? tt_mod(p + by, n) : n - 1 - p;
 }
 
-/* Returns the position of a member in one of two trees. If the collective has a root, the root's node is above both. */
+/* Returns the tree node of a member, if there are two trees. In a collective with a root, the root's node is above both trees. */
 static tt_tree_node one_of_two(const layout *x, int p) {
   const int top = tt_coll_rooted(x->ask->coll), n = x->nodes.count - top;
   tt_tree_node k = {.up = -1}, inner;
@@ -124,15 +124,15 @@ static tt_tree_node among_nodes(const layout *x) {
   return shape_of(x->ask)(p, n, radix_of(x->ask));
 }
 
-/* Returns the rank with index `behind` in the p-th node, counted from the root's node, or the last rank of a smaller
- * node. */
+/* Returns the rank with index `behind` in the p-th node after the root's node. If that node is too small, returns its
+ * last rank. */
 static int rank_at(const layout *x, int p, int behind) {
   const int node = tt_mod(p + x->root, x->nodes.count), size = node_rank_count(x, node);
   if (behind >= size) behind = size - 1;
   return tt_node_first(&x->nodes, node) + (behind + (node == x->root ? x->root_in : 0)) % size;
 }
 
-/* Returns the position of this rank in the tree of all ranks: a chain in its node, and the tree between nodes. */
+/* Returns the tree node of this rank. Each machine node is a chain of ranks, and the tree connects these chains. */
 static tt_tree_node node_of_member(const layout *x) {
   const int p = tt_mod(x->node - x->root, x->nodes.count), size = node_rank_count(x, x->node);
   const tt_tree_node around = among_nodes(x);
@@ -188,8 +188,8 @@ static void broadcast_down(tt_builder *b, const tt_ask *ask, const tt_tree_node 
   if (input) tt_copy(b, dst, from);
 }
 
-/* Builds the upward messages before the downward ones: if both trees use the same pair of ranks, no sum has to wait for a
- * result. */
+/* Builds all upward messages before the downward messages. If both trees use the same pair of ranks, sums then need not
+ * wait for results. */
 static void tree_build(tt_builder *b, const tt_ask *ask) {
   const uint32_t S = (uint32_t)tt_param_number(ask, "segments", 1);
   tt_tree_node node[2];

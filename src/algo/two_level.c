@@ -28,14 +28,14 @@ static const char *twolevel_refuse(const tt_ask *ask) {
   return nodes.each && ask->ranks % nodes.each == 0 ? NULL : "scatter wants nodes of one size";
 }
 
-/* Returns the number of parts among a node's ranks, multiplied by that among the leaders. */
+/* Returns the number of parts among the ranks of a node, multiplied by the number of parts among the leaders. */
 static uint32_t twolevel_blocks(const tt_ask *ask) {
   const tt_nodes nodes = tt_nodes_of(ask);
   return (uint32_t)((tt_param_given(ask, "scatter") ? nodes.each : 1) *
                     (tt_param_given(ask, "doubling") ? 1 : nodes.count));
 }
 
-/* Converts a span of an algorithm whose blocks each correspond to `times` blocks of this one. */
+/* Converts a span of another algorithm, whose blocks are `times` as long as the blocks of this algorithm. */
 static tt_span finer(tt_span span, uint32_t times) {
   span.base *= times;
   span.first *= times;
@@ -44,7 +44,7 @@ static tt_span finer(tt_span span, uint32_t times) {
   return span;
 }
 
-/* Inserts steps [lo, hi) of a schedule for fewer ranks: for consecutive ranks, starting at `first`, or for the leaders. */
+/* Inserts steps [lo, hi) of a schedule for fewer ranks. Its ranks are either the leaders or consecutive ranks from `first` up. */
 static void embed(tt_builder *b, const tt_sched *s, uint32_t lo, uint32_t hi, int first,
                   const tt_nodes *leaders) {
   const uint32_t times = b->s->blocks / s->blocks;
@@ -61,7 +61,7 @@ static void embed(tt_builder *b, const tt_sched *s, uint32_t lo, uint32_t hi, in
   }
 }
 
-/* Runs the leaders' two-shot on vectors in `have`. Leaders have no fixed stride, so operands are received one by one. */
+/* Runs the leaders' two-shot on vectors in `have`. Operands are received one by one, because leaders have no fixed stride. */
 static void each_a_part(tt_builder *b, const tt_nodes *nodes, int me, tt_buf have) {
   const int n = nodes->count;
   const uint32_t times = b->s->blocks / (uint32_t)n;
@@ -83,8 +83,8 @@ static void each_a_part(tt_builder *b, const tt_nodes *nodes, int me, tt_buf hav
   }
 }
 
-/* Appends the leaders' steps, from an algorithm with one peer per step. A leader that is alone in its node still has its
- * vector in src. */
+/* Appends the steps of the leaders, built by an algorithm with one peer per step. If a leader is alone in its node, its
+ * vector is still in src. */
 static void among_leaders(tt_builder *b, const tt_ask *ask, const tt_nodes *nodes, bool alone) {
   const char *name = tt_param_given(ask, "doubling")  ? "doubling"
                      : tt_param_given(ask, "halving") ? "fold(halving)"
@@ -104,7 +104,7 @@ static void among_leaders(tt_builder *b, const tt_ask *ask, const tt_nodes *node
   tt_sched_free(s);
 }
 
-/* Folds within the node, sends the parts to the leader, and distributes the results in reverse. */
+/* Folds the vector within the node and sends the parts to the leader. Later distributes the results in the reverse order. */
 static void scattered(tt_builder *b, const tt_ask *ask, const tt_nodes *nodes, int leader) {
   const uint32_t each = b->s->blocks / (uint32_t)nodes->each;
   const tt_ask node = {.coll = TUTTI_ALLREDUCE,
@@ -160,7 +160,7 @@ void tt_rounding_twice_nodes_text(tt_text *name, const int *ranks, int nodes) {
   tt_text_add(name, "),two-shot)");
 }
 
-/* Proposes nodes of one size, given by node=, then of several sizes, then by levels; scatter only with nodes of one size. */
+/* Proposes nodes of equal size with node=, then nodes of several sizes, then levels. Proposes scatter only for equal sizes. */
 static bool twolevel_samples(int ranks, int i, tt_text *params) {
   static const char *const how[] = {"", ",ring", ",halving", ",doubling", ",two-shot"};
   enum { HOWS = sizeof how / sizeof *how };

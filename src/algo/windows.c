@@ -23,7 +23,7 @@ typedef struct window {
   int P, last, w;
 } window;
 
-/* Ranks first .. first + size - 1, without ranks P and above; size is a power of two. */
+/* A node consists of ranks first .. first + size - 1, without ranks P and above. The size is a power of two. */
 typedef struct node {
   int first, size;
 } node;
@@ -83,7 +83,7 @@ static node narrowed(const knowledge *k, node t) {
   return t;
 }
 
-/* Returns the span with a node's sum. Computes the sum first if necessary. */
+/* Returns the span that contains the sum of a node. If the sum does not exist yet, first computes it. */
 static tt_span sum_of(knowledge *k, node t) {
   t = narrowed(k, t);
   const known *there = look(k, t);
@@ -99,7 +99,7 @@ static tt_span sum_of(knowledge *k, node t) {
 
 enum { MOST_NODES = 64 };
 
-/* Lists the largest nodes in `theirs` that are not in `mine`, from left to right. */
+/* Lists, from left to right, the largest nodes whose sums are in the window `theirs` but not in `mine`. */
 static int missing(const knowledge *k, node t, const window *theirs, const window *mine,
                    node list[MOST_NODES], int n) {
   if (t.first >= k->P) return n;
@@ -112,7 +112,7 @@ static int missing(const knowledge *k, node t, const window *theirs, const windo
   return missing(k, right_of(t), theirs, mine, list, n);
 }
 
-/* Sends the sums of n nodes in one message, for which they must be in adjacent blocks. */
+/* Sends the sums of n nodes as a single message. Several sums are first copied to adjacent blocks. */
 static void send_sums(knowledge *k, int peer, const node *list, int n) {
   tt_span sums[MOST_NODES];
   for (int i = 0; i < n; i++) sums[i] = sum_of(k, list[i]);

@@ -20,7 +20,7 @@
 
 enum { MOST_BYTES = 1 << 16, MOST_LINES = 512, FILES = 2 };
 
-/* Network libraries also contain a copy of this file, but not of tt_process. */
+/* Network libraries contain a separate copy of this file, but no copy of tt_process. */
 static struct {
   pthread_once_t once;
   int n;
@@ -50,8 +50,8 @@ static char *trimmed(char *text) {
   return text;
 }
 
-/* Returns the value without its quotes, or without a comment after it. Returns NULL if the closing quote is missing or
- * followed by other text. */
+/* Returns the value without quotes and without a comment after it. Returns NULL if a closing quote is missing, or if
+ * anything but a comment follows it. */
 static char *value_in(char *text) {
   char quote[2] = {*text, 0}, *end;
   if (*text != '"' && *text != '\'') {

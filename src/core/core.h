@@ -13,98 +13,97 @@
 #include "tutti.h"
 #include "tutti_plan.h"
 
-/* Records the message of an error for tutti_error(), and returns the status. */
+/* Stores the error message that tutti_error() returns, and returns the status. */
 tutti_status tt_fail(tutti_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Returns the status of a call that made several attempts. TUTTI_OK clears the message of a failed attempt. */
+/* Returns the final status of a call that made several attempts. If it is TUTTI_OK, clears the message of a failed attempt. */
 tutti_status tt_ended(tutti_status status);
 
-/* Returns TUTTI_OK, or TUTTI_ERR_ARG if the caller's struct has the size of another version. */
+/* Returns TUTTI_ERR_ARG if the size of the caller's struct is that of another version of the library, otherwise TUTTI_OK. */
 tutti_status tt_size_check(const char *function, const char *what, size_t size, size_t want);
 
 /* tt_interrupted returns true if this thread must stop waiting (tutti_interrupt_set). It should be called repeatedly;
  * *asked is the time of the last check and must be 0 initially. tt_may_be_interrupted returns true if a function is set for
  * this thread. tt_say_interrupted returns TUTTI_ERR_INTERRUPTED, with a message about the call `what`. */
 bool tt_interrupted(double *asked);
-/* Polls once. Returns true, or sets an error in *status, to end the wait. `turn` counts the polls. */
+/* Polls once. To end the wait, returns true or sets *status to an error. `turn` is the number of polls so far. */
 typedef bool tt_poll_fn(void *ctx, unsigned turn, tutti_status *status);
-/* Polls until `poll` ends the wait, and yields or sleeps briefly after each poll. `who` is the public function, for the
- * error message if this thread is interrupted; NULL: `poll` checks for interrupts itself. */
+/* Calls `poll` until it ends the wait, and yields or sleeps briefly after each call. `who` is the public function that
+ * the error message names if this thread is interrupted. If `who` is NULL, `poll` checks for interrupts itself. */
 tutti_status tt_wait_until(const char *who, tt_poll_fn *poll, void *ctx);
 bool tt_may_be_interrupted(void);
 tutti_status tt_say_interrupted(const char *what);
 
-/* Sends one line to the log callback and to the target of TUTTI_LOG (log.c). Level 0 is a warning, 1 is information. */
+/* Sends a line to the log callback and to the target of TUTTI_LOG (log.c). Level 0 is for warnings, level 1 for information. */
 bool tt_log_heard(int level); /* false: lines of this level are discarded */
 void tt_log(int level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Returns a small buffer of this thread, for a string that outlives the call (tutti_info). */
+/* Returns a small buffer that belongs to this thread. Used for strings that callers read after the call, as in tutti_info. */
 char *tt_thread_text(size_t *size);
 
-/* Returns TUTTI_OK, or TUTTI_ERR_STATE with a message after tutti_finalize or in a forked child. Every public function that
- * does anything calls it first. */
+/* Returns TUTTI_ERR_STATE, with a message, after tutti_finalize and in a forked child, otherwise TUTTI_OK. Every public
+ * function that has an effect calls it first. */
 tutti_status tt_alive(void);
-/* As above. Also returns TUTTI_ERR_ARG, with the name of the argument, if one of two pointers is NULL. `two` is NULL if
- * there is only one pointer. */
+/* Returns the status of tt_alive, or TUTTI_ERR_ARG with the name of the argument if a pointer is NULL. Checks two
+ * pointers, or only the first if `two` is NULL. */
 tutti_status tt_args_given(const char *function, const char *one, const void *first,
                            const char *two, const void *second);
 
-/* Waiting ranks read settings many times a second, but each invalid value is reported only once. Returns true if this value
- * of the variable has not been reported and the log accepts warnings. Returns false after TT_WARNINGS reports. */
+/* Returns true if an invalid value of a variable should be reported now. Waiting ranks read settings many times a second,
+ * so each value is reported only once, and only if the log accepts warnings. Returns false after TT_WARNINGS reports. */
 bool tt_news(const char *name, const char *value);
 
-/* Returns the current value of an environment variable, or NULL if it is unset or empty. If a TUTTI_ variable is not in the
- * environment, returns its value in a configuration file. */
+/* Returns the current value of an environment variable, or NULL if it is unset or empty. A TUTTI_ variable that is not
+ * in the environment is looked up in the configuration files. */
 const char *tt_env(const char *name);
-/* Returns an integer in [lo, hi] from the environment, or `otherwise` if it is unset or invalid. An invalid value is
- * reported once. */
+/* Reads an integer in [lo, hi] from an environment variable. Returns `otherwise` if it is unset or invalid, and reports
+ * an invalid value once. */
 long tt_env_int(const char *name, long lo, long hi, long otherwise);
-/* Returns the number at which operations, messages and pieces start to be counted. It is 0, except that tests start just
- * below a power of two. */
+/* Returns the number of the first operation, message and piece. It is 0, except in tests, which start just below a
+ * power of two so that the numbers soon exceed it. */
 uint64_t tt_first_number(void);
 
-/* Returns a positive number of seconds from the environment, or 0 if it is unset or invalid. An invalid value is reported
- * once. */
+/* Reads a positive number of seconds from an environment variable. Returns 0 if it is unset or invalid, and reports an
+ * invalid value once. */
 double tt_env_seconds(const char *name);
-/* Returns the index of the variable's value in a list of words terminated by NULL. Returns -1 if it is unset, or if it is
- * another word, which is reported. */
+/* Returns the index of a variable's value in a NULL-terminated list of words, or -1 if the variable is unset. Any other
+ * word is reported, and also returns -1. */
 int tt_env_word(const char *name, const char *const *words);
 
-/* A line of a configuration file (config_file.c). If `name` is NULL, the line is invalid and `value` is the reason. Line 0
- * stands for the whole file. */
+/* A line of a configuration file (config_file.c). If the line is invalid, `name` is NULL and `value` explains why. Line
+ * number 0 means the whole file. */
 typedef struct tt_config_line {
   const char *file;
   int line;
   const char *name, *value;
 } tt_config_line;
-/* Splits a text into lines, modifying it. Returns the number of lines that are neither empty nor a comment, at most
- * `most`. */
+/* Splits a text into lines and modifies it. Returns the number of lines, at most `most`, without empty lines and
+ * comments. */
 int tt_config_parse(const char *file, char *text, tt_config_line *to, int most);
-/* Returns all lines of the files of this process. If a name occurs several times, the last line wins. */
+/* Returns all lines of this process's configuration files. If a name occurs more than once, its last line is valid. */
 const tt_config_line *tt_config_lines(int *n);
-/* Returns the names of the files that were read, separated by ", ", or NULL if no file was read. */
+/* Returns the names of the configuration files that were read, separated by ", ". Returns NULL if no file was read. */
 const char *tt_config_files(void);
-/* Returns the value of a variable in the files, or NULL if no file sets it or files may not set it. */
+/* Returns the value that the files set for a variable. Returns NULL if no file sets it, or if files may not set it. */
 const char *tt_config_value(const char *name);
 /* Returns true if a file may set this variable. */
 bool tt_config_takes(const char *name);
 
-/* Reports, once each, the TUTTI_ variables in the environment or in files that are not in variables.def, and invalid
- * lines. */
+/* Reports invalid lines of files, and TUTTI_ variables that are not in variables.def. Reports each only once. */
 void tt_variables_check(void);
 
-/* Parses a size such as 9KB, 64k, 1.5MiB or 4096. k means 1024, with and without an i. Returns the end of the size, or NULL
- * if it is invalid. */
+/* Parses a size such as 9KB, 64k, 1.5MiB or 4096, in which k means 1024 with or without an i. Returns a pointer to the
+ * end of the size, or NULL if it is invalid. */
 const char *tt_size_read(const char *text, uint64_t *bytes);
 
-/* Reports a syntax error: "WHAT, line L, column C: expected E, found 'F'". `at` is a position in `text`. F extends up to
- * the first character in `stops`; if it is empty, the message says "the end of the line" instead. Returns `status`. */
+/* Reports a syntax error as "WHAT, line L, column C: expected E, found 'F'", and returns `status`. `at` is the position in
+ * `text`. F ends before the first character in `stops`; if F is empty, the message says "the end of the line" instead. */
 tutti_status tt_syntax_error(tutti_status status, const char *what, const char *text,
                              const char *at, const char *stops, const char *expected);
-/* Skips the given blanks, and lines or ends of lines that start with #. */
+/* Skips the characters in `blanks`, and comments, which start with # and extend to the end of the line. */
 const char *tt_skip_comments(const char *at, const char *blanks);
-/* Returns the line of a position in a text and sets *column, both counted from 1. */
+/* Returns the number of the line at a position in a text, and sets *column. Both are counted from 1. */
 int tt_line_of_text(const char *text, const char *at, int *column);
 
 /* Functions for whole files (file.c). tt_file_read returns the text of a file of less than `most` bytes, with a NUL after
@@ -114,12 +113,12 @@ char *tt_file_read(int fd, size_t most, size_t *length);
 bool tt_file_write(int fd, const char *bytes, size_t n, off_t at);
 bool tt_file_lock(int fd, double seconds);
 
-/* Returns a symbol of the optional library libtutti_OF.so or, if `of` contains a '/', of the file of that path. Returns NULL on
- * error, with the reason in *why (library.c). */
+/* Returns a symbol of the optional library libtutti_OF.so. If `of` contains a '/', it is the path of the library. On
+ * error, returns NULL and stores the reason in `why` (library.c). */
 void *tt_library_symbol(const char *of, const char *symbol, char *why, size_t size);
 
-/* Returns the number of bytes that the system reports as available without reclaiming memory from other processes, or
- * UINT64_MAX if it does not report it. */
+/* Returns the number of bytes that are available without reclaiming memory from other processes, as reported by the
+ * system. Returns UINT64_MAX if the system does not report it. */
 uint64_t tt_memory_available(void);
 
 /* ---- types and ops ---- */
@@ -133,19 +132,18 @@ typedef struct tt_user_op {
   uint32_t serial; /* unique to this op in the process, even if its handle is reused */
 } tt_user_op;
 
-/* Returns the user's op of a handle, or NULL. It remains valid until tutti_op_free. */
+/* Returns the user-defined op for a handle, or NULL. The result is valid until tutti_op_free. */
 const tt_user_op *tt_op_user(tutti_op op);
 bool tt_type_valid(tutti_type type);
 size_t tt_type_align(tutti_type type); /* for a valid type; in bytes */
 bool tt_op_valid(tutti_op op);
 bool tt_op_commutative(tutti_op op);
-/* Returns the factor by which inputs are multiplied before they are summed; 1 means no scaling. */
+/* Returns the factor of an op that multiplies its inputs before they are added. For other ops, the factor is 1. */
 double tt_op_factor(tutti_op op);
-/* Returns a property of an op that is equal on all ranks: the op itself, or the kind of a registered op. */
+/* Returns a number for an op that is the same on all ranks: the op itself or, if it is registered, its kind. */
 unsigned tt_op_kind(tutti_op op);
 const char *tt_op_kind_name(unsigned kind);
-/* Returns true if grouping the operands differently may give other bits. This is assumed for user ops, whose behaviour is
- * unknown. */
+/* Returns true if the result may depend on how the operands are grouped. This is assumed for every user-defined op. */
 bool tt_op_rounds(tutti_type type, tutti_op op);
 
 /* ---- small arithmetic ---- */
@@ -156,21 +154,21 @@ static inline size_t tt_min(size_t a, size_t b) {
 static inline size_t tt_max(size_t a, size_t b) {
   return a > b ? a : b;
 }
-/* Allocates memory for parts of vectors, with tutti_scratch_set's allocator. Returns NULL if out of memory. */
+/* Allocates memory for parts of vectors with the allocator from tutti_scratch_set. Returns NULL if out of memory. */
 void *tt_scratch_take(size_t bytes);
 void tt_scratch_give(void *memory);
-/* Defers freeing this memory to tutti_finalize, because a closed network may still send from it. */
+/* Keeps the memory until tutti_finalize and frees it then, because a network that is closed may still send from it. */
 void tt_unsent_keep(void *memory);
 void tt_unsent_free(void);
 
 static inline size_t tt_round_up(size_t n, size_t unit) {
   return (n + unit - 1) / unit * unit;
 }
-/* Return the seconds of a monotonic clock, and the microseconds of any clock (system.c). */
+/* tt_seconds returns the time of a monotonic clock in seconds, and tt_clock_us that of any clock in microseconds (system.c). */
 double tt_seconds(void);
 uint64_t tt_clock_us(clockid_t clock);
-/* Locks and returns the list of plans that the process keeps until it ends (algo/plan_spec.c). No other lock may be taken
- * until the list is unlocked. */
+/* Locks and returns the list of plans that the process keeps until it ends (algo/plan_spec.c). While the list is
+ * locked, the thread must not take any other lock. */
 void **tt_kept_plans_lock(void);
 void tt_kept_plans_unlock(void);
 uint64_t tt_random(void); /* a random word, different in every process */
@@ -197,9 +195,9 @@ static inline uint64_t tt_mix_text(uint64_t h, const char *text) {
   for (; *text; text++) h = tt_mix(h ^ (unsigned char)*text);
   return h;
 }
-/* Compares by a uint64_t at the start of each element, for qsort and bsearch (syntax.c). */
+/* Comparison function for qsort and bsearch. Each element must start with a uint64_t, which is compared (syntax.c). */
 int tt_by_first_u64(const void *a, const void *b);
-/* Returns the greatest common divisor of two positive numbers; gcd(a, 0) is a. */
+/* Returns the greatest common divisor of two positive numbers. If b is 0, returns a. */
 static inline int tt_gcd(int a, int b) {
   return b ? tt_gcd(b, a % b) : a;
 }

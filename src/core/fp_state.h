@@ -43,7 +43,7 @@ static inline void tt_fp_set(tt_fp_state s) {
 }
 #endif
 
-/* Sets the usual state, and returns the previous one for tt_fp_restore. */
+/* Sets the usual floating-point state. Returns the previous state, which is the argument for tt_fp_restore. */
 static inline tt_fp_state tt_fp_pin(void) {
   const tt_fp_state s = tt_fp_get();
   if (__builtin_expect((s & TT_FP_UNUSUAL) != 0, 0)) tt_fp_set(s & ~(tt_fp_state)TT_FP_UNUSUAL);

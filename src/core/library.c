@@ -12,8 +12,8 @@
 
 #include "core.h"
 
-/* Gets the folder of the file that contains this code. If a program was started by its bare name, /proc/self/exe is
- * used. */
+/* Stores the folder of the file that contains this code. For a program that was started by its bare name, the folder is
+ * found through /proc/self/exe. */
 static void folder_here(char *folder, size_t size) {
   Dl_info info;
   if (!dladdr((void *)(uintptr_t)folder_here, &info) || !info.dli_fname) info.dli_fname = "";

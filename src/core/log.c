@@ -61,7 +61,7 @@ static place find_place(void) {
   return p;
 }
 
-/* Returns the descriptor of stderr or of the file. Opening a pipe without a reader fails instead of blocking. */
+/* Returns the log's file descriptor: stderr or a file. Opening a pipe fails, instead of blocking, if it has no reader. */
 static int open_place(const place *p) {
   if (!*p->file) return STDERR_FILENO;
   const int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;

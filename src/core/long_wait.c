@@ -17,7 +17,7 @@ static const double SHOWN_S = 0.1, AGAIN_S = 1; /* before the first note; betwee
 
 /* each since, taken, waits: order: shown to people, and looked at twice */
 
-/* Returns this process's file, or NULL if the system refuses to make it or another thread is making it. */
+/* Returns the file with the waits of this process. Returns NULL if it cannot be created, or if another thread is creating it. */
 static tt_wait_notes *notes_here(void) {
   tt_wait_notes *notes = atomic_load(&tt_process.waits);
   if (notes && notes->pid == (uint64_t)getpid()) return notes;

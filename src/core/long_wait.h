@@ -40,15 +40,15 @@ typedef struct tt_long_wait {
 
 /* Starts a wait. `call` must be a constant string. */
 tt_long_wait tt_long_wait_begin(const char *call);
-/* Updates whom it waits for, such as "rank 3 (pid 7)". To be called repeatedly; the call is cheap. */
+/* Sets the name of the process that is awaited, such as "rank 3 (pid 7)". The call is cheap and should be made repeatedly. */
 void tt_long_wait_for(tt_long_wait *w, const char *whom, ...) __attribute__((format(printf, 2, 3)));
-/* As above, but without the delay of 0.1 s. For a wait inside the caller's code, such as a store. */
+/* Sets the name and lists the wait without the usual delay of 0.1 s. Used for waits in the caller's code, such as a store. */
 void tt_long_wait_show(tt_long_wait *w, const char *whom, ...)
     __attribute__((format(printf, 2, 3)));
-/* Returns the seconds until the next call of tt_long_wait_for has an effect. */
+/* Returns the number of seconds until a call of tt_long_wait_for would have an effect. */
 double tt_long_wait_due(const tt_long_wait *w);
 void tt_long_wait_end(tt_long_wait *w);
-/* For tutti_finalize, when no thread is waiting any more. Removes this process's file. */
+/* Removes the file with the waits of this process. Called by tutti_finalize when no thread waits any more. */
 void tt_long_waits_close(void);
 
 #endif

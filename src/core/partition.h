@@ -18,7 +18,7 @@ typedef struct tt_partition {
   const uint64_t *table; /* blocks + 1 offsets that override the above; or NULL */
 } tt_partition;
 
-/* Cuts evenly. Boundaries are multiples of 64 bytes if blocks are large enough. */
+/* Divides a vector into blocks of about equal size. If the blocks are large enough, they start at multiples of 64 bytes. */
 static inline tt_partition tt_partition_even(uint64_t total, size_t element, uint32_t blocks) {
   enum { LINE = 64, MANY = 16 };
   const bool lines = element && LINE % element == 0 && total / blocks * element > MANY * LINE;
@@ -41,8 +41,8 @@ static inline uint64_t tt_partition_at(const tt_partition *p, uint32_t block) {
   return at < p->total ? at : p->total;
 }
 
-/* Returns the offset of a slice, in quarters of a slice. With four slices or more, the first and the last are only a
- * quarter as long as the others, because the links of other levels are idle while they are sent. */
+/* Returns the offset of a slice, in quarters of a slice. If there are at least four slices, the first and the last are
+ * only a quarter as long as the others. While they are sent, the links of other levels are idle. */
 static inline uint32_t tt_slice_quarters(uint32_t slices, uint32_t slice) {
   if (slices < 4) return 4 * slice;
   return slice == 0 ? 0 : slice == slices ? 4 * slices - 6 : 4 * slice - 3;

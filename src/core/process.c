@@ -17,15 +17,15 @@ tt_process_context tt_process = {.starting = PTHREAD_MUTEX_INITIALIZER,
                                  .trace.lock = PTHREAD_MUTEX_INITIALIZER,
                                  .plans.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* No rank of this job can have written a file before this time. */
+/* Records the time when this process loads the library. No rank of this job can have written a file before then. */
 /* each communicates, forked, usable, hooked, idle, warned: order: flags of this process */
 
 static void __attribute__((constructor)) at_load(void) {
   tt_process.loaded_us = tt_clock_us(CLOCK_REALTIME);
 }
 
-/* The child of a fork may use tutti only if the parent has not communicated. Connections remain with the parent. The locks
- * are reset, because another thread of the parent may have held them. */
+/* Prepares the child of a fork, which may use tutti only if the parent has not communicated. Connections remain with
+ * the parent. The locks are initialized again, because another thread of the parent may have held them. */
 static void in_child(void) {
   pthread_mutex_init(&tt_process.starting, NULL);
   pthread_mutex_init(&tt_process.lock, NULL);
@@ -112,8 +112,8 @@ void tt_unsent_free(void) {
   }
 }
 
-/* Returns true if rank 0 reports settings for this rank as well. All ranks of a job have the same settings, so on a
- * terminal only rank 0 reports them. */
+/* Returns true if this rank need not report its settings because rank 0 does. All ranks of a job have the same
+ * settings, so on a terminal only rank 0 reports them. */
 static bool rank_0_says_it(void) {
   const char *rank = tt_env("TUTTI_RANK");
   return !tt_process.log.fn && !tt_env("TUTTI_LOG") && rank && strcmp(rank, "0") != 0;

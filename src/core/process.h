@@ -10,7 +10,7 @@
 
 enum { TT_WARNINGS = 32, TT_REMEMBERED = 1024 };
 
-/* The costs of the two methods to copy between processes (job/remote.c). */
+/* The costs of the two methods by which processes copy data from each other (job/remote.c). */
 typedef struct tt_copy_costs {
   double remote_call, remote_byte, staged_byte; /* in s and s/B */
 } tt_copy_costs;

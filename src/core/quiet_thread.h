@@ -8,7 +8,7 @@
 #include <signal.h>
 #include <stddef.h>
 
-/* As pthread_create, but the thread starts with all signals blocked. */
+/* Starts a thread like pthread_create, but with all signals blocked in the new thread. */
 static inline int tt_quiet_thread(pthread_t *thread, void *(*run)(void *), void *of) {
   sigset_t all, before;
   sigfillset(&all);

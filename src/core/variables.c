@@ -38,7 +38,7 @@ const char *tutti_variable(int i, const char **group, const char **example, cons
   return variables[i].name;
 }
 
-/* Returns how many letters must be changed, added or removed to turn n letters of a name into the name b. */
+/* Returns the number of letters that must be changed, added or removed to turn the first n letters of a name into b. */
 static size_t edits(const char *a, size_t n, const char *b) {
   size_t row[LONGEST + 1];
   const size_t m = strlen(b);
@@ -56,8 +56,8 @@ static size_t edits(const char *a, size_t n, const char *b) {
   return row[m];
 }
 
-/* Returns the most similar name that a user may set, or NULL if all are too different. Sets *known if `name` is a variable
- * itself. */
+/* Finds the most similar name among those that users may set, or NULL if no name is similar enough. Sets *known if
+ * `name` itself is a variable. */
 static const char *nearest_variable(const char *name, size_t n, bool *known) {
   const char *best = NULL;
   size_t least = (n - 6) / 3 + 1; /* if more than a third of the letters differ, it is another
@@ -73,8 +73,8 @@ static const char *nearest_variable(const char *name, size_t n, bool *known) {
   return best;
 }
 
-/* Reports a name of n letters that is not a variable of tutti. `place` is the line of a file, or empty. Returns true if the
- * name is known. */
+/* Returns true if a name of n letters is a variable of tutti, otherwise reports it. `place` is empty or a line of a
+ * file. */
 static bool is_known(const char *place, const char *text, size_t n) {
   bool known;
   char name[80];

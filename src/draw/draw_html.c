@@ -9,7 +9,7 @@ static const char page[] = {
 #include "page.inc"
 };
 
-/* Appends the page up to `mark` and returns the text that follows the mark. */
+/* Appends the page as far as the mark `mark`, and returns the rest of the page after the mark. */
 static const char *until(tt_text *t, const char *from, const char *mark) {
   const char *at = strstr(from, mark);
   if (!at) return from;

@@ -36,7 +36,7 @@ typedef struct canvas {
 static int rank_center_x(const canvas *c, int rank) {
   return LEFT + c->column * rank + c->column / 2;
 }
-/* Returns the top of the strip after round `round`, which is below that round's band. */
+/* Returns the y coordinate of the strip for the end of a round. The strip is below the band of arrows for that round. */
 static int strip_top(const canvas *c, uint32_t round) {
   return c->top + (int)round * (c->strip + c->band);
 }
@@ -67,14 +67,14 @@ static void lay_out_canvas(canvas *c) {
   c->strip = CELL * (int)((p->blocks + ACROSS - 1) / ACROSS) + 12;
 }
 
-/* Colours for levels, outermost first, that the colour-blind can distinguish. The innermost level is grey. */
+/* Returns the colour of a level. Colour-blind readers can distinguish these colours; the innermost level is grey. */
 static const char *level_color(const canvas *c, int level) {
   static const char *const colors[] = {"#d55e00", "#0072b2", "#009e73", "#cc79a7"};
   return level == c->p->levels - 1 ? "#777" : colors[level % 4];
 }
 
-/* For a dark screen: the colours of paper, ink, halos of labels, backgrounds of ranks' numbers, and bars. The text of a
- * full cell stays dark, because the cell is still light (.f). */
+/* Colours for dark screens: paper, ink, the halos of labels, the backgrounds of rank numbers, and bars. Full cells stay
+ * light (.f), and therefore their text stays dark. */
 static const char dark_style[] =
     "@media(prefers-color-scheme:dark){text{fill:#d5dbe3}.f{fill:#222}.s{fill:#a3abb5}"
     ".b,.l{stroke:#14181d}.w,.f{stroke:none}.o{fill:#14181d}path.i{fill:#aab2bc}"
@@ -129,7 +129,7 @@ static void draw_svg_head(canvas *c) {
   tt_text_add(c->t, "</text>\n");
 }
 
-/* Draws frames around the ranks of each domain, outermost level first. */
+/* Draws a frame around the ranks of each domain, starting with the outermost level. */
 static void frames(const canvas *c) {
   const tt_picture *p = c->p;
   for (int l = 0; l < p->levels - 1; l++)
@@ -149,7 +149,7 @@ static void frames(const canvas *c) {
     }
 }
 
-/* Draws the numbers of the ranks at the top, vertical lines, and the numbers of the rounds at the left. */
+/* Draws a vertical line for each rank with its number at the top, and the numbers of the rounds on the left. */
 static void grid(const canvas *c) {
   int every = c->labels ? 1 : 8;
   for (int r = 0; r < c->p->ranks; r++) {
@@ -177,7 +177,7 @@ static void label(const canvas *c, const tt_message *m) {
   if (line.failed) c->t->failed = true;
   int x0 = rank_center_x(c, m->sender), y0 = strip_top(c, tt_picture_leaves(c->p, m)) - c->band;
   int x1 = rank_center_x(c, m->reader), y1 = strip_top(c, tt_picture_arrives(c->p, m));
-  /* The position on the arrow, in percent. The two directions use different heights. */
+  /* The position of the label on the arrow, in percent. Arrows in opposite directions have labels at different heights. */
   int at = (m->reader > m->sender ? 20 : 35) + 13 * (int)(c->sent[m->sender]++ % 4);
   tt_text_add(c->t, "<text class=\"l\" x=\"%d\" y=\"%d\">%.*s%s</text>\n",
               x0 + (x1 - x0) * at / 100, y0 + (y1 - y0) * at / 100 + 4, LABEL,
@@ -207,7 +207,7 @@ static void draw_svg_arrow(const canvas *c, const tt_message *m) {
   tt_text_add(c->t, "%s</title></path>\n", tt_picture_sums(c->p, m) ? ", added there" : "");
 }
 
-/* Draws the labels of messages [from, to) of the order, which are all of one round, if they are few enough to be
+/* Draws the labels of messages [from, to) in the sorted order, all of the same round, unless there are too many to be
  * readable. */
 static void labels(const canvas *c, uint32_t from, uint32_t to) {
   if (to - from > 4 * (uint32_t)c->p->ranks) return;
@@ -229,7 +229,7 @@ static void arrows(const canvas *c) {
   }
 }
 
-/* Returns true if a cell is so full, and its colour so dark, that its text must be white. */
+/* Returns true if the text of a cell must be white, because the cell is at least half full of a dark colour. */
 static bool dark(const canvas *c, uint32_t block, int height) {
   uint32_t rgb = tt_label_color(block, c->p->blocks);
   uint32_t light = 3 * (rgb >> 16) + 6 * (rgb >> 8 & 255) + (rgb & 255);
@@ -278,7 +278,7 @@ static void strip(const canvas *c, const tt_snapshot *now, uint32_t round, int r
                   y + (int)(b / ACROSS) * CELL);
 }
 
-/* Draws one bar for all blocks of the rank, because cells would be too small. */
+/* Draws a single bar for all blocks of a rank. Used if separate cells for the blocks would be too small. */
 static void bar(const canvas *c, const tt_snapshot *now, uint32_t round, int r) {
   const tt_picture *p = c->p;
   uint64_t full = (uint64_t)tt_picture_full(p) * p->blocks, has = 0;

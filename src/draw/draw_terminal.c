@@ -99,7 +99,7 @@ static void draw_text_arrow(const screen *s, const tt_message *m) {
   free(label.at);
 }
 
-/* Draws messages [from, to) of the order, which are all of one round, in as many lines as first-fit packing needs. */
+/* Draws messages [from, to) in the sorted order, all of one round, in as few lines as first-fit packing finds. */
 static void draw_round(const screen *s, uint32_t round, uint32_t from, uint32_t to) {
   const tt_picture *p = s->p;
   int *line = malloc((to - from) * sizeof *line), lines = 0;
@@ -129,7 +129,7 @@ static void draw_round(const screen *s, uint32_t round, uint32_t from, uint32_t 
   free(line);
 }
 
-/* Prints a glyph: 0 for nothing, 1..8 for the fraction of the full sum. */
+/* Prints one glyph for an amount. 0 means nothing, and 1 to 8 mean eighths of the full sum. */
 static void amount(const screen *s, uint32_t has, uint64_t full, uint32_t block) {
   static const char *const plain[] = {".", "1", "2", "3", "4", "5", "6", "7", "#"};
   static const char *const fine[] = {"·", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};

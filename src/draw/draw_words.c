@@ -16,7 +16,7 @@ static void say_send(tt_text *t, tt_picture *p, const tt_step *step, int rank) {
   tt_label_peers(t, p, step, rank);
 }
 
-/* Appends the buffer of the result, if it is not that of the own operand. */
+/* Appends the name of the result's buffer if it differs from the buffer of this rank's operand. */
 static void say_place(tt_text *t, const tt_step *step) {
   if (step->dst.buf != step->own.buf) tt_text_add(t, ", into %s", tt_buf_names[step->dst.buf]);
 }

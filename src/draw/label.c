@@ -4,7 +4,7 @@
 
 #include "picture.h"
 
-/* Appends the marked numbers below n, as in "0-2,5", and clears the marks. */
+/* Appends the marked numbers less than n as a list such as "0-2,5". Clears all marks. */
 static void list_marks(tt_text *t, unsigned char *marks, uint32_t n) {
   const char *comma = "";
   for (uint32_t i = 0, end; i < n; i = end) {
@@ -80,7 +80,7 @@ void tt_label_escaped(tt_text *t, const char *text, tt_escape how) {
   }
 }
 
-/* Converts a hue of 0..1535, and a lightness and saturation of 0..255. */
+/* Converts a colour to RGB. The hue is 0 to 1535; lightness and saturation are 0 to 255. */
 static uint32_t from_hue(uint32_t hue, uint32_t light, uint32_t saturation) {
   uint32_t up = hue % 256, down = 255 - up,
            rgb[6][3] = {{255, up, 0},   {down, 255, 0}, {0, 255, up},
@@ -95,8 +95,8 @@ static uint32_t from_hue(uint32_t hue, uint32_t light, uint32_t saturation) {
 }
 
 uint32_t tt_label_color(uint32_t block, uint32_t blocks) {
-  /* The first 8 are the colours of Okabe and Ito, with a darker yellow. The others differ from their neighbours in hue
-   * (by the golden angle) and in lightness, which all readers can see. */
+  /* The first 8 colours are those of Okabe and Ito, with a darker yellow. The hues of further colours are a golden
+   * angle apart. These colours also differ in lightness, so that all readers can distinguish neighbours. */
   static const uint32_t few[8] = {0x0072b2, 0xe69f00, 0x009e73, 0xd55e00,
                                   0x56b4e9, 0xcc79a7, 0xd8c400, 0x7a7a7a};
   if (blocks <= 8) return few[block % 8];

@@ -10,7 +10,7 @@
 #include "algo.h"
 #include "picture.h"
 
-/* Finds the levels in the name of a plan. Returns false if it has none, or if the name is not that of a plan. */
+/* Parses the levels in the name of a plan. Returns false if the name is not that of a plan, or if the plan has no levels. */
 static bool levels_of(const char *name, tt_tree *tree) {
   tt_plan_spec *plan;
   const tt_arg *x = tt_plan_spec_parse(name, &plan) ? NULL : tt_plan_spec_levels(plan);
@@ -24,7 +24,7 @@ static void include_ranks(int *below, int first, int last) {
   if (last > below[1]) below[1] = last;
 }
 
-/* Finds the ranks below each helper, in the order of the helpers' numbers. */
+/* Determines which ranks are below each helper. The helpers are processed in the order of their numbers. */
 static tutti_status place_helpers(tt_picture *p) {
   p->below = malloc(2 * (size_t)(p->ranks - p->data) * sizeof *p->below);
   if (!p->below) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a picture");
@@ -60,7 +60,7 @@ tutti_status tt_picture_levels(tt_picture *p, const char *topo) {
   return helped ? place_helpers(p) : TUTTI_OK;
 }
 
-/* Returns the domain of a helper. A negative number is a separate domain for this helper. */
+/* Returns the number of a helper's domain. A negative number means that the helper is in a domain by itself. */
 static int domain_of_helper(const tt_picture *p, int level, int rank) {
   const int *below = &p->below[2 * (rank - p->data)];
   const int first = below[0] < 0 ? -1 : tt_picture_domain(p, level, below[0]);

@@ -63,8 +63,8 @@ static bool sort_changes(tt_picture *p) {
   return ok;
 }
 
-/* Sorts the messages by the round of their arrival. The sort is stable and keeps messages of the same round sorted by
- * sender. */
+/* Sorts the messages by their round of arrival. The messages are already sorted by sender, and the sort is stable, so
+ * the messages of a round remain sorted by sender. */
 static bool sort_messages(tt_picture *p) {
   uint32_t n = p->graph.nmessages;
   uint32_t *at = calloc(p->rounds + 2, sizeof *at);
@@ -78,7 +78,7 @@ static bool sort_messages(tt_picture *p) {
   return ok;
 }
 
-/* Sets the end of each send to that of the last of its readers. */
+/* Sets the end of each send to the end of the last receive that reads it. */
 static void end_sends(tt_picture *p) {
   for (uint32_t i = 0; i < p->graph.nmessages; i++) {
     const tt_message *m = &p->graph.messages[i];

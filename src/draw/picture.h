@@ -10,7 +10,7 @@
 #include "prove.h"
 #include "topo_tree.h"
 
-/* A block of a rank's buffer holds `value` after the end of `round`. */
+/* A change of a block in a buffer of one rank. From the end of `round`, the block contains `value`. */
 typedef struct tt_change {
   uint32_t round; /* 0 means from the start */
   uint32_t block;
@@ -40,19 +40,20 @@ typedef struct tt_picture {
   bool failed;
 } tt_picture;
 
-/* Returns TUTTI_ERR_SCHEDULE with the prover's message if the schedule is wrong, TUTTI_ERR_ARG if there is too much to
- * draw, or TUTTI_ERR_MEMORY. The picture must be freed with tt_picture_free in any case. */
+/* Creates a picture, which must be freed with tt_picture_free even after an error. Returns TUTTI_ERR_SCHEDULE with the
+ * prover's message if the schedule is wrong, TUTTI_ERR_ARG if it is too large to draw, or TUTTI_ERR_MEMORY. */
 tutti_status tt_picture_make(tt_picture *p, tt_sched *const *all, int ranks);
 void tt_picture_free(tt_picture *p);
 
-/* Return the round when a message is sent, and the round when it arrives. Rounds are numbered from 1. */
+/* tt_picture_leaves returns the number of the round that sends a message, tt_picture_arrives of the round that ends
+ * with its arrival. Rounds are numbered from 1. */
 static inline uint32_t tt_picture_leaves(const tt_picture *p, const tt_message *m) {
   return p->began[m->from] + 1;
 }
 static inline uint32_t tt_picture_arrives(const tt_picture *p, const tt_message *m) {
   return p->ended[m->to];
 }
-/* Returns true if the message is added on arrival, rather than only stored. */
+/* Returns true if the receiver adds the message to its data, and false if it only stores the message. */
 static inline bool tt_picture_sums(const tt_picture *p, const tt_message *m) {
   return tt_graph_step(&p->graph, m->to)->kind == TT_RECV_REDUCE;
 }
@@ -63,12 +64,12 @@ static inline uint32_t tt_picture_full(const tt_picture *p) {
 
 /* ---- the machine's levels (levels.c) ---- */
 
-/* Sets the levels from `topo` or, if that is NULL or empty, from the algorithm's name. Returns TUTTI_ERR_ARG if `topo` is
- * invalid. */
+/* Sets the levels of the machine to those in `topo`. If `topo` is NULL or empty, takes them from the algorithm's name.
+ * Returns TUTTI_ERR_ARG if `topo` is invalid. */
 tutti_status tt_picture_levels(tt_picture *p, const char *topo);
-/* Returns the number of the domain that contains the rank, on a level counted from the outermost. */
+/* Returns the number of the rank's domain on a level. Level 0 is the outermost. */
 int tt_picture_domain(const tt_picture *p, int level, int rank);
-/* Return the level that a message crosses, and the number of vectors that it carries. */
+/* tt_picture_crosses returns the level that a message crosses, and tt_picture_carries how many vectors it carries. */
 int tt_picture_crosses(const tt_picture *p, const tt_message *m);
 double tt_picture_carries(const tt_picture *p, const tt_message *m);
 
@@ -80,11 +81,11 @@ typedef struct tt_snapshot {
   uint32_t next; /* index of the next change */
 } tt_snapshot;
 
-/* Creates the state before any change. Returns false if out of memory. Must be freed in either case. */
+/* Creates a snapshot before the first change. Returns false if out of memory; the caller must free it even then. */
 bool tt_snapshot_begin(tt_snapshot *m, const tt_picture *p);
 void tt_snapshot_advance(tt_snapshot *m, uint32_t round); /* advances to the end of that round */
 void tt_snapshot_free(tt_snapshot *m);
-/* Returns the most complete value that a rank has for a block in any of its buffers, or 0 if it has none. */
+/* Returns the most complete value that any buffer of a rank has for a block, or 0 if the block has no value. */
 tt_value tt_snapshot_best(const tt_snapshot *m, int rank, uint32_t block);
 
 /* ---- labels (label.c): lists as "0-2,5", and text that is safe in each format ---- */
@@ -94,16 +95,16 @@ void tt_label_message(tt_text *t, tt_picture *p,
 void tt_label_span(tt_text *t, tt_picture *p, const tt_span *span);
 void tt_label_value(tt_text *t, tt_picture *p, tt_value value); /* the ranks of the value */
 void tt_label_peers(tt_text *t, tt_picture *p, const tt_step *step, int self);
-/* Returns the block of a message that has only one block, otherwise UINT32_MAX. */
+/* Returns the number of the block that a message carries, or UINT32_MAX if it carries several blocks. */
 uint32_t tt_label_single(const tt_picture *p, const tt_message *m);
-/* Escapes text for a format. Each non-ASCII byte is replaced by a question mark. */
+/* Escapes a text for the output format. A question mark replaces each byte that is not ASCII. */
 typedef enum tt_escape { TT_ESCAPE_NONE, TT_ESCAPE_JSON, TT_ESCAPE_XML } tt_escape;
 void tt_label_escaped(tt_text *t, const char *text, tt_escape how);
-/* Returns the colour of a block, as 0xrrggbb. Up to 8 colours can be distinguished by the colour-blind. */
+/* Returns the colour of a block as 0xrrggbb. With at most 8 blocks, colour-blind readers can distinguish all colours. */
 uint32_t tt_label_color(uint32_t block, uint32_t blocks);
-/* Appends a title such as "fold(ring): allreduce on 3 ranks, a vector of 3 blocks". */
+/* Appends a title, for example "fold(ring): allreduce on 3 ranks, a vector of 3 blocks". */
 void tt_label_title(tt_text *t, const tt_picture *p, tt_escape how);
-/* Appends a sentence with the properties that the prover found. */
+/* Appends a sentence about the properties that the prover has found for the schedule. */
 void tt_label_facts(tt_text *t, const tt_picture *p);
 
 /* ---- renderers: one file each ---- */
@@ -112,7 +113,7 @@ void tt_draw_words(tt_text *t, tt_picture *p, int rank);
 void tt_draw_json(tt_text *t, tt_picture *p, int rank, bool steps);
 void tt_draw_svg(tt_text *t, tt_picture *p);
 void tt_draw_html(tt_text *t, tt_picture *p);
-/* Draws at most `width` columns; 0 means as many as needed. Returns TUTTI_ERR_ARG if the ranks do not fit. */
+/* Draws the picture in at most `width` columns, or without a limit if it is 0. Returns TUTTI_ERR_ARG if it is too wide. */
 tutti_status tt_draw_terminal(tt_text *t, tt_picture *p, int width, int color);
 
 #endif

@@ -50,8 +50,8 @@ tutti_status tt_reducer_init(tt_reducer *r, tutti_type type, tutti_op op) {
   return TUTTI_OK;
 }
 
-/* With more than two inputs, partial results are kept in a small local buffer, because dst may be an input that is still to
- * be read. */
+/* If there are more than two inputs, a small local buffer holds the partial results. They cannot be stored in dst,
+ * because dst may also be an input that has not been read yet. */
 static void reduce_user(const tt_reducer *r, void *dst, const void *const *in, int n,
                         size_t count) {
   _Alignas(64) unsigned char partial[USER_CHUNK];

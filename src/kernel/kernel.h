@@ -8,11 +8,11 @@
 
 #include "core.h"
 
-/* Reduces n >= 2 inputs of `count` elements, each aligned for the type. dst may be equal to any of the inputs, but must not
- * partially overlap one. `also` is a second buffer for the result, under the same rule, or NULL. */
+/* Reduces n >= 2 inputs of `count` elements each, which are aligned for the type. dst may be equal to an input but must
+ * not partially overlap any. `also` is NULL or a second buffer for the result, with the same restriction. */
 typedef void tt_kernel_fn(void *dst, void *also, const void *const *in, int n, size_t count);
 
-/* The parameters of a reduction, filled once per call of a collective. */
+/* The parameters of a reduction. A collective call fills them in once. */
 typedef struct tt_reducer {
   tutti_type type;
   size_t element;         /* size of an element, in bytes */
@@ -23,22 +23,22 @@ typedef struct tt_reducer {
   double factor;
 } tt_reducer;
 
-/* Initializes a reducer; TUTTI_AVG is reduced as a sum. Returns TUTTI_OK, or TUTTI_ERR_TYPE or TUTTI_ERR_OP with a
+/* Initializes a reducer, which computes TUTTI_AVG as a sum. Returns TUTTI_OK, or TUTTI_ERR_TYPE or TUTTI_ERR_OP with a
  * message. */
 tutti_status tt_reducer_init(tt_reducer *r, tutti_type type, tutti_op op);
 
 void tt_reduce(const tt_reducer *r, void *dst, const void *const *in, int n, size_t count);
-/* As above, and also writes the result to a second buffer (NULL: none), in a single pass if n is 2. */
+/* Reduces n inputs and stores the result in dst and, if it is not NULL, in `also`. Two inputs take a single pass. */
 void tt_reduce_to_both(const tt_reducer *r, void *dst, void *also, const void *const *in, int n,
                        size_t count);
 
-/* Sets dst[i] = src[i] * the reducer's factor, as defined in tutti.h. dst is src, or does not overlap it. */
+/* Multiplies `count` elements by the factor of the reducer, as defined in tutti.h. dst must be equal to src or not overlap it. */
 void tt_times(const tt_reducer *r, void *dst, const void *src, size_t count);
 
-/* Completes TUTTI_AVG: sets dst[i] = dst[i] / ranks, as defined in tutti.h. */
+/* Computes dst[i] = dst[i] / ranks, as defined in tutti.h. This turns the sums of TUTTI_AVG into averages. */
 void tt_scale(tutti_type type, void *dst, size_t count, int ranks);
 
-/* Computes the result of a logical op on the integers of a single rank: sets dst[i] = dst[i] != 0. */
+/* Computes dst[i] = dst[i] != 0 for integers. This is the result of a logical op if there is only one rank. */
 void tt_truths(tutti_type type, void *dst, size_t count);
 
 #endif

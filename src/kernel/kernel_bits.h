@@ -72,8 +72,8 @@ static inline float tt_fp16_float(uint16_t h) {
   return tt_bits_float(tt_float_bits(x) | (uint32_t)(h & 0x8000) << 16);
 }
 
-/* The inverse, by the same method. Adding 0.5 to a number that becomes a denormal leaves its 10 bits, rounded, in the
- * lowest bits. Other numbers are rounded as integers, which may exceed infinity, hence the minimum. */
+/* Converts a float to fp16 by reversing tt_fp16_float. For a denormal result, adding 0.5 leaves its 10 bits, already
+ * rounded, in the lowest bits. Other numbers are rounded as integers. This may exceed infinity, so the minimum is taken. */
 static inline uint16_t tt_float_fp16(float x) {
   const int32_t one = 1 << 23, half = 126 * one;
   int32_t sign = (int32_t)(tt_float_bits(x) >> 16 & 0x8000);
@@ -88,8 +88,8 @@ static inline uint16_t tt_float_fp16(float x) {
   return (uint16_t)((~nan & (h | sign)) | (nan & 0x7e00));
 }
 
-/* Min and max of 16-bit floats need no conversion, because apart from the sign their bits sort like integers. Any NaN is
- * mapped to the extreme value that wins, which no other value is mapped to. */
+/* Computes the key by which min and max compare 16-bit floats without converting them. Apart from the sign, their bits
+ * sort like integers. All NaNs get the extreme key that wins, which no other value has. */
 static inline int16_t tt_half_key(uint16_t h, uint16_t infinity, int16_t nan) {
   const int16_t magnitude = (int16_t)(h & 0x7fff), flip = (int16_t)((int16_t)h >> 15 & 0x7fff);
   const int16_t key = (int16_t)((int16_t)h ^ flip);
@@ -155,7 +155,7 @@ TT_HALF_ORDER(bf16, 0x7f80, 0x7fc0)
     return tt_key_fp8(x > y ? x : y, INT8_MAX, canonical);                                \
   }
 
-/* Sortable keys, as for 16-bit floats; `most` is the largest magnitude that is not a NaN. */
+/* Computes the key by which min and max compare 8-bit floats. `most` is the largest magnitude that is not a NaN. */
 static inline int8_t tt_fp8_key(uint8_t h, int most, int8_t nan) {
   const int8_t key = (int8_t)((int8_t)h ^ ((int8_t)h >> 7 & 0x7f));
   return (h & 0x7f) > most ? nan : key;

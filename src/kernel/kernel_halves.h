@@ -26,7 +26,7 @@ typedef struct block {
 enum { LANES = TT_VECTOR / 2 }; /* elements of a block */
 _Static_assert(CHUNK / sizeof(float) % LANES == 0, "an accumulator is whole blocks");
 
-/* Selects the bits of a where `mask` is all ones, otherwise those of b. */
+/* Selects bits from a where the bits of `mask` are ones, and from b where they are zeros. */
 #define SELECT(mask, a, b) (((vec_u32)(mask) & (a)) | (~(vec_u32)(mask) & (b)))
 
 /* ---- bf16 ---- */
@@ -111,7 +111,7 @@ INLINE void hold(float *p, block z) {
   memcpy(p, &z, sizeof z);
 }
 
-/* `step` may use i and n, where n is the number of elements in the current block. */
+/* `step` is a statement that may use i and n. The current block has n elements and starts at index i. */
 #define BLOCK_LOOP(name, D, inputs, step)                      \
   static void name(D *d, inputs, size_t count) {               \
     size_t i = 0;                                              \

@@ -48,8 +48,8 @@ enum { CHUNK = 4096 }; /* size of the accumulator, in bytes */
     for (size_t i = 0; i < count; i++) d[i] = e[i] = expression;       \
   }
 
-/* The kernel itself, built from the loops above. T is the type in memory, A that in the accumulator. The first step makes
- * the number of remaining inputs even. */
+/* Defines a kernel from the loops above. T is the type of the elements in memory and A the type of the accumulator. The
+ * first step takes two or three inputs, so that an even number of inputs remains. */
 #define DRIVER(name, T, A, first2, first3, more, last)                                  \
   static void name##_many(T *dst, const void *const *in, int n, size_t count) {         \
     _Alignas(64) A acc[CHUNK / sizeof(A)];                                              \
@@ -91,7 +91,7 @@ enum { CHUNK = 4096 }; /* size of the accumulator, in bytes */
   LOOP3(name##_3, T, T, T, T, put(name##_op(name##_op(a[i], b[i]), c[i]))) \
   DRIVER(name, T, T, name##_2, name##_3, name##_3, name##_3)
 
-/* Sums and products of 8-bit and 16-bit floats of type T, which are rounded once, after the last input. */
+/* Defines sums and products of type T, an 8-bit or 16-bit float. The result is rounded only once, after the last input. */
 #define SHORT_KERNEL(name, op, T, kind)                                                    \
   static inline float name##_of(T a, T b) {                                                \
     return tt_##kind##_float(a) op tt_##kind##_float(b);                                   \

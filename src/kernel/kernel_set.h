@@ -25,8 +25,8 @@ extern const tt_kernel_set tt_kernels_avx2;
 extern const tt_kernel_set tt_kernels_avx512;
 #endif
 
-/* Returns the i-th set that this CPU supports, best first, or NULL past the end. The last two are always the baseline's
- * vectors and plain C. */
+/* Returns the i-th kernel set that this CPU supports, in order of speed, or NULL past the end. The last two sets are
+ * always the vectors of the baseline instruction set and plain C. */
 const tt_kernel_set *tt_kernel_set_at(int i);
 
 #endif

@@ -11,7 +11,7 @@
 #error "define TT_KERNEL_SET and TT_KERNEL_NAME before including kernel_table.h"
 #endif
 
-/* Elements of a caller's buffer, whose C type may be another one. */
+/* Types for the elements of a caller's buffer. They may alias whatever C type the caller uses. */
 #define ALIAS __attribute__((may_alias))
 typedef ALIAS uint8_t u8;
 typedef ALIAS uint16_t u16;
@@ -182,7 +182,7 @@ PAIR(short_int, INTEGER_BEFORE, AS_IS)
   [TUTTI_LAND] = land_##type, [TUTTI_LOR] = lor_##type, [TUTTI_LXOR] = lxor_##type
 #define LOCATED(type) [TUTTI_MINLOC] = minloc_##type, [TUTTI_MAXLOC] = maxloc_##type
 
-/* A type's row and its other kernels, selected by its kind in types.def. */
+/* The kernels of a type: its row of the table, and its kernels for scaling. Its kind in types.def selects them. */
 #define INTEGER_ROW(sign, bits) \
   { ARITHMETIC(bits), ORDERED(sign##bits), BITWISE(bits), LOGICAL(bits) }
 #define REAL_ROW(type) \

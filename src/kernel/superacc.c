@@ -26,7 +26,7 @@ typedef struct format {
 #define TT_TYPE(number, name, type, kind, kernels)
 #include "types.def"
 
-/* The bits of the exponent: those that belong to neither the sign nor the fraction. */
+/* A mask for the exponent, which consists of all bits except the sign and the fraction. */
 #define FIELDS(bytes, fraction) \
   ((((uint64_t)1 << (8 * (bytes) - (fraction))) - 1) << ((fraction)-1))
 #define FORMAT(bytes, fraction, infinities)                                                     \
@@ -88,7 +88,7 @@ INLINE uint64_t sign_of(format f) {
   return (uint64_t)1 << (8 * f.bytes - 1);
 }
 
-/* Splits a finite magnitude into *m times 2^result, in units of the smallest denormal. */
+/* Splits the bits of a finite magnitude, which is *m * 2^result times the smallest denormal. */
 INLINE int split(format f, uint64_t a, uint64_t *m) {
   const uint64_t one = (uint64_t)1 << (f.precision - 1);
   const int exponent = (int)(a >> (f.precision - 1));
@@ -164,8 +164,8 @@ size_t tt_exact_usual(tutti_type real, int width) {
 
 /* ---- to words ---- */
 
-/* The word of special values counts infinities of each sign and negative zeros. A NaN counts as an infinity of both
- * signs. */
+/* A separate word counts the special values: positive infinities, negative infinities and negative zeros. A NaN counts
+ * as one infinity of each sign. */
 enum { FIELD = 21 };
 
 INLINE int64_t rare_word(format f, uint64_t u) {
@@ -182,7 +182,7 @@ INLINE int64_t with_sign(format f, uint64_t u, uint64_t word) {
   return ((int64_t)word ^ s) - s;
 }
 
-/* Writes the words of a number whose magnitude m starts at bit p. If p < 0, the low bits of m are zero. */
+/* Writes the words of a number, the magnitude m shifted left by p bits. If p is negative, the low bits of m are zeros. */
 INLINE void spread_one(uint64_t m, int p, int width, size_t k, format f, uint64_t u, int64_t *to) {
   const uint64_t mask = ((uint64_t)1 << width) - 1;
   if (p < 0) m >>= -p & 63;
@@ -236,8 +236,8 @@ void tt_exact_spread(tutti_type real, const tt_breadth *b, int width, const void
 
 /* ---- from words ---- */
 
-/* A magnitude. If `top` is not 0, its highest bit is set and is bit `at`, counted from the smallest denormal. `more` is set
- * if some lower bit is. */
+/* A magnitude. If `top` is not 0, its highest bit is set and stands for bit `at`, counted from the smallest denormal.
+ * `more` is set if any bit below `top` is set. */
 typedef struct magnitude {
   u128 top;
   int at;
@@ -258,7 +258,7 @@ INLINE magnitude normal(u128 v, int low) {
   return x;
 }
 
-/* Combines the digits up to the k-th, which is not 0, into one number. */
+/* Combines digits 0 to k into one number. Digit k must not be 0. */
 static magnitude gather_magnitude(const uint64_t *digit, size_t k, int width, int low) {
   int bits = 64 - __builtin_clzll(digit[k]);
   magnitude x = {.top = digit[k], .at = low + (int)k * width + bits - 1};
@@ -272,7 +272,7 @@ static magnitude gather_magnitude(const uint64_t *digit, size_t k, int width, in
   return x;
 }
 
-/* Converts a sum of any number of words: resolves the carries and separates the sign. */
+/* Converts the sum of several words to a magnitude and a sign, which requires the carries to be resolved. */
 static magnitude resolve_carries(const int64_t *words, size_t k, int width, int low) {
   const uint64_t mask = ((uint64_t)1 << width) - 1;
   uint64_t digit[TT_EXACT_WORDS + 1];
@@ -306,7 +306,7 @@ INLINE magnitude sum_of(const int64_t *words, size_t k, int width, int low) {
   return x;
 }
 
-/* Divides the window. Bits below the window cannot increase its quotient. */
+/* Divides the top 128 bits. The bits below them cannot increase the quotient. */
 static void divide(magnitude *x, int ranks) {
   if (!x->top) return;
   const u128 quotient = x->top / (unsigned)ranks;
@@ -316,8 +316,8 @@ static void divide(magnitude *x, int ranks) {
   x->at -= s;
 }
 
-/* Rounds to nearest, ties to even. A carry out of the fraction correctly increments the exponent, and turns the largest
- * number into infinity. */
+/* Rounds to the nearest number, or to the even one in a tie. A carry out of the fraction increments the exponent, as it
+ * should, and turns the largest number into infinity. */
 INLINE uint64_t rounded(format f, const magnitude *x) {
   const uint64_t half = (uint64_t)1 << 63, top = (uint64_t)(x->top >> 64);
   const bool more = x->more || (uint64_t)x->top;
@@ -333,7 +333,7 @@ INLINE uint64_t rounded(format f, const magnitude *x) {
   return f.infinities ? sign | f.infinity : f.infinity;
 }
 
-/* If a sum contains a special value, returns true and sets *bits to the result. */
+/* Returns true if a sum contains a special value. If so, stores the bits of the result in *bits. */
 INLINE bool is_rare(format f, int64_t word, int summands, bool zero, uint64_t *bits) {
   const int64_t field = ((int64_t)1 << FIELD) - 1;
   const bool plus = word & field, less = word >> FIELD & field;

@@ -23,8 +23,8 @@ enum {
   TT_EXACT_WORDS = 52       /* largest number of words of a real */
 };
 
-/* The range of a block, in bits above the smallest denormal of its type. The range for all ranks is the maximum of each
- * field. */
+/* The range of bits that the numbers of a block need, counted from the smallest denormal of their type. For several
+ * ranks, each field is the maximum over the ranks. */
 typedef struct tt_breadth {
   int16_t top;     /* highest bit plus one; INT16_MIN: no bit is set */
   int16_t low;     /* the negative of the lowest bit */
@@ -32,24 +32,24 @@ typedef struct tt_breadth {
   int16_t minus;   /* 1: contains negative zeros */
 } tt_breadth;
 
-/* Returns the type that is summed for a floating-point or complex type: the type itself, or that of its *each parts. */
+/* Returns the type of real numbers that is summed for a type. A complex type consists of *each reals of this type. */
 tutti_type tt_real_of(tutti_type type, size_t *each);
-/* Returns the number of bits per word for which the words of `ranks` ranks add up in an int64. */
+/* Returns the number of bits per word. The sum of the words of `ranks` ranks then fits in an int64. */
 int tt_exact_width(int ranks);
-/* Returns the range of x[0..n-1], which are reals of the given type. n is at most TT_BLOCK. */
+/* Returns the range of n reals x[0..n-1] of the given type, where n is at most TT_BLOCK. */
 tt_breadth tt_exact_measure(tutti_type real, const void *x, size_t n);
 /* Returns the range of an empty block. */
 static inline tt_breadth tt_breadth_none(void) {
   return (tt_breadth){INT16_MIN, INT16_MIN, 0, 0};
 }
-/* Returns the number of words of a real in a block of this range; 0 if all are positive zeros. */
+/* Returns how many words each real of a block with this range needs, which is 0 if all are positive zeros. */
 size_t tt_exact_words(const tt_breadth *b, int width);
-/* Returns the number of words of a real of this type if the exponents of a block span 32. */
+/* Returns how many words each real of this type needs if the exponents in its block span 32. */
 size_t tt_exact_usual(tutti_type real, int width);
 /* Converts n reals to words, one real after another. */
 void tt_exact_spread(tutti_type real, const tt_breadth *b, int width, const void *x, size_t n,
                      int64_t *words);
-/* Rounds n sums of `summands` numbers each, divided by `ranks` (1: no division), and stores them in dst. */
+/* Rounds n exact sums of `summands` numbers each and stores them in dst. Divides them by `ranks` first, unless it is 1. */
 void tt_exact_round(tutti_type real, const tt_breadth *b, int width, const int64_t *words, size_t n,
                     int summands, int ranks, void *dst);
 

@@ -18,7 +18,7 @@ enum { NONE = UINT32_MAX };
 
 /* ---- events ---- */
 
-/* The events are the start and the end of each step, and the arrival of each message. */
+/* The events of a schedule: each step has a start and an end, and each message has an arrival. */
 static uint32_t start_of(uint32_t step) {
   return 2 * step;
 }
@@ -26,7 +26,7 @@ static uint32_t end_event_of(uint32_t step) {
   return 2 * step + 1;
 }
 
-/* The inputs of a recv_reduce arrive together, so they share the number of the first one. */
+/* Returns the event of an arrival. All inputs of a recv_reduce arrive together and share the event of the first input. */
 static uint32_t arrival_of(const tt_graph *g, uint32_t message) {
   const uint32_t to = g->messages[message].to;
   const bool together = tt_graph_step(g, to)->kind == TT_RECV_REDUCE;
@@ -46,14 +46,14 @@ static void reach(search *s, uint32_t event) {
   s->queue[s->tail++] = event;
 }
 
-/* Returns true if block `other` is nonempty in every partition that makes the block in conflict nonempty. */
+/* Returns true if every partition that makes block `other` empty also makes the block in conflict empty. */
 static bool never_emptier(const search *s, uint32_t other) {
   const tt_sched *all = s->g->all[0];
   const uint32_t a = other % all->blocks, b = s->block % all->blocks;
   return tt_coll_alike(all->coll) || (tt_coll_owned(all->coll) ? a == b : a <= b);
 }
 
-/* Returns true if the message is certainly not empty. The reader of an empty message does not wait for its sender. */
+/* Returns true if the message is known to have data. For an empty message, the reader does not wait for the sender. */
 static bool has_bytes(const search *s, const tt_message *m) {
   const tt_step *send = tt_graph_step(s->g, m->from);
   uint32_t lo, hi;
@@ -83,7 +83,7 @@ static void after_arrival(search *s, uint32_t message) {
   }
 }
 
-/* Marks all events that follow those in the queue in every execution. */
+/* Marks every event that is certain to happen after an event in the queue. */
 static void flood(search *s) {
   const tt_graph *g = s->g;
   for (uint32_t head = 0; head < s->tail; head++) {
@@ -100,7 +100,7 @@ static void flood(search *s) {
 
 /* ---- accesses: by a step, or by one of its messages ---- */
 
-/* Returns true if message k reads the block on the sender, or writes it on the receiver if `sender` is false. */
+/* Returns true if message k accesses the block. The sender reads the block; if `sender` is false, the receiver writes it. */
 static bool touches(const tt_graph *g, uint32_t k, bool sender, uint32_t buf, uint32_t block) {
   const tt_message *m = &g->messages[k];
   const tt_step *step = tt_graph_step(g, sender ? m->from : m->to);
@@ -112,13 +112,13 @@ static bool touches(const tt_graph *g, uint32_t k, bool sender, uint32_t buf, ui
   return false;
 }
 
-/* An access to a block by `step`. `message` is the one that accesses it, or NONE. */
+/* An access to a block by a step. `message` is the message that makes the access, or NONE if the step itself does. */
 typedef struct access {
   uint32_t step, message;
 } access;
 
-/* Marks all events that follow an access. The access ends when its step has ended; if a message accesses the block, it
- * also ends when that message has arrived. */
+/* Marks all events that follow an access. The access has ended when its step has ended. If a message makes the access,
+ * it has also ended when the message has arrived. */
 static void flood_from(search *s, access a) {
   const tt_graph *g = s->g;
   memset(s->seen, 0, 2 * (size_t)g->nsteps + g->nmessages);
@@ -146,7 +146,7 @@ static bool begins_later(const search *s, access a) {
   return false;
 }
 
-/* Finds the step's next access to the block after `a`. For the first call, a->message must be NONE. */
+/* Finds the next access of the step to the block after access `a`. To find the first access, a->message must be NONE. */
 static bool next_access(const tt_graph *g, access *a, uint32_t *at, uint32_t buf, uint32_t block) {
   const tt_step *step = tt_graph_step(g, a->step);
   const bool sends = step->kind == TT_SEND;
@@ -164,7 +164,7 @@ static bool next_access(const tt_graph *g, access *a, uint32_t *at, uint32_t buf
   return false;
 }
 
-/* Returns true if every access of step x to the block ends before any access of step y starts. */
+/* Returns true if all accesses of step x to the block end before the first access of step y to it starts. */
 static bool ordered_across(search *s, uint32_t x, uint32_t y, uint32_t buf, uint32_t block) {
   access a = {x, NONE}, b = {y, NONE};
   bool ok = true;

@@ -90,7 +90,7 @@ static bool number_steps(tt_graph *g) {
   return true;
 }
 
-/* The send or receive of a message. Both lists are sorted into the same order. */
+/* A message as it appears in the list of sends or in the list of receives. Sorting puts both lists into the same order. */
 typedef struct ending {
   int sender, reader;
   uint32_t step, entry;
@@ -104,7 +104,7 @@ static int by_pair(const void *a, const void *b) {
   return (x->place > y->place) - (x->place < y->place);
 }
 
-/* Lists the sends or receives and returns their number. at[step] is the index of the step's first one. */
+/* Lists either all sends or all receives, and returns their number. at[step] is the index of the first entry for a step. */
 static uint32_t list_endings(const tt_graph *g, bool sends, uint32_t *at, ending *out) {
   uint32_t n = 0;
   for (uint32_t id = 0; id < g->nsteps; id++) {

@@ -44,7 +44,8 @@ bool tt_same_shape(const tt_sched *s, const tt_span *a, uint32_t a_lo, const tt_
   return true;
 }
 
-/* Stores the position + 1 of each block that the step writes. Reports an error and returns false if it writes a block twice. */
+/* Records the position + 1 of each block that the step writes. If it writes one twice, records an error and returns
+ * false. */
 static bool mark(tt_graph *g, uint32_t id, const tt_span *dst, tt_gap skip) {
   for (uint32_t i = 0; i < tt_span_size(dst); i++) {
     if (skipped(skip, i)) continue;
@@ -62,7 +63,7 @@ static void unmark(tt_graph *g, const tt_span *dst) {
     if (tt_span_block(dst, i) < g->nplaces) g->places[tt_span_block(dst, i)] = 0;
 }
 
-/* Checks that the step does not write a block of the operand at another position. */
+/* Checks that no block of the operand is written by the step at a different position. */
 static bool operand_is_disjoint(tt_graph *g, uint32_t id, const tt_span *dst,
                                 const tt_span *operand) {
   for (uint32_t i = 0; dst->buf == operand->buf && i < tt_span_size(operand); i++) {

@@ -28,8 +28,8 @@ static bool same_wanted(const tt_wanted *a, const tt_wanted *b) {
   return a->first == b->first && a->end == b->end && a->block == b->block;
 }
 
-/* Checks every result block on every rank. known[value] identifies the result for which the value was last found correct,
- * so that few values are checked more than once. */
+/* Checks the result blocks of all ranks. known[value] is the result for which the value was last found to be correct.
+ * Few values are therefore checked more than once. */
 static bool results_right(tt_graph *g, tt_values *v, const tt_memory *m, tutti_report *report) {
   bool ordered = true, same = true;
   char text[200];
@@ -75,16 +75,16 @@ bool tt_summed_once(tt_sched *const *all, int ranks) {
   return completed <= all[0]->blocks;
 }
 
-/* Returns the number of operands that a step adds, or 0 if it adds none. */
+/* Returns how many operands a step adds. Steps that do not add return 0. */
 static int added(const tt_step *step) {
   if (step->kind == TT_REDUCE) return 1 + (int)step->inputs;
   if (step->kind != TT_RECV_REDUCE) return 0;
   return step->peers.count + (step->side != TT_OWN_AMONG);
 }
 
-/* If a sum of `data` operands contains each of `data` inputs exactly once, its operands are the inputs themselves. The P
- * - 1 sums of a prefix are all different. If P - 1 steps add two operands each, every sum is therefore the previous sum
- * plus one input. */
+/* A sum of `data` operands that contains each of `data` inputs exactly once has these inputs as its operands. For a
+ * prefix, all P - 1 sums differ. If P - 1 steps add two operands each, every sum is therefore the previous sum plus one
+ * more input. */
 bool tt_sums_at_once(tt_sched *const *all, int ranks) {
   const tt_sched *like = all[0];
   const bool prefix = tt_coll_prefix(like->coll);
@@ -112,8 +112,8 @@ static bool shifted_span(const tt_span *a, const tt_span *b, int by, const tt_sc
   return true;
 }
 
-/* Returns the index in b's peers of entry 0 of a's peers, shifted, or -1 if the peers differ. A range of all ranks may
- * start at any rank. */
+/* Returns the index of the peer of b that corresponds to the first peer of a, shifted, or -1 if the peers differ. A
+ * range of all ranks may start at any rank. */
 static int shifted_peers(const tt_peers *a, const tt_peers *b, int by, int ranks) {
   const int first = tt_mod((int64_t)tt_peer_rank(a, 0, ranks) + by, ranks);
   if (a->count != b->count) return -1;
@@ -123,8 +123,8 @@ static int shifted_peers(const tt_peers *a, const tt_peers *b, int by, int ranks
   return -1;
 }
 
-/* Compares the spans that are sent or received. Entry i of a's peers is entry i + turn of b's, which matters for the
- * parts of a split step. */
+/* Compares the spans that two steps send or receive. Entry i of a's peers corresponds to entry i + turn of b's peers,
+ * which matters if the steps split their spans. */
 static bool shifted_cargo(const tt_step *a, const tt_step *b, int turn, int by, const tt_sched *s) {
   const tt_span *x = tt_step_cargo(a), *y = tt_step_cargo(b);
   if (!a->split) return shifted_span(x, y, by, s);
@@ -162,7 +162,7 @@ static uint32_t layers_of(const tt_sched *s) {
   return (s->tmp_blocks + s->blocks - 1) / s->blocks;
 }
 
-/* Returns true if every rank takes the same steps as rank 0, shifted around the circle. */
+/* Returns true if the steps of every rank are those of rank 0, shifted around the circle of ranks. */
 static bool transitive(tt_sched *const *all, int ranks) {
   for (int r = 1; r < ranks; r++) {
     const tt_sched *a = all[0], *b = all[r];
@@ -175,7 +175,7 @@ static bool transitive(tt_sched *const *all, int ranks) {
   return true;
 }
 
-/* If all ranks contribute data, the sum already proves that the barrier waits for all of them. */
+/* If all ranks contribute data, the proof of the sum already shows that the barrier waits for every rank. */
 static bool barrier_waits(tt_graph *g) {
   const tt_sched *s = g->all[0];
   return s->coll != TUTTI_BARRIER || s->data == s->ranks || tt_barrier_waits(g);

@@ -13,17 +13,17 @@
 
 #include "schedule.h"
 
-/* Proves `all`, the schedules of one collective on `ranks` ranks. Returns TUTTI_OK if it could decide: either
- * report->proven is set, or report->witness explains the error. May fail with TUTTI_ERR_MEMORY. */
+/* Proves that `all`, the schedules of one collective on `ranks` ranks, are correct. If it returns TUTTI_OK, either
+ * report->proven is set, or report->witness explains the error in the schedules. May fail with TUTTI_ERR_MEMORY. */
 tutti_status tt_prove(tt_sched *const *all, int ranks, tutti_report *report);
 
-/* Requires correct schedules. Returns true if every block's sum is completed on only one rank, so that all ranks get the
- * same bits. If it returns false, only tt_prove can determine whether they do. Fast for any number of ranks. */
+/* Returns true if the sum of each block is completed on exactly one rank, so that all ranks get the same bits. If not,
+ * tt_prove must be used to find out whether they do. Fast for any number of ranks. The schedules must be correct. */
 bool tt_summed_once(tt_sched *const *all, int ranks);
 
-/* Requires correct schedules. Returns true if every sum is computed in one step that adds all ranks' inputs. With
- * rank_order, all such schedules then produce the same bits. For a prefix, returns true if each rank adds its input once
- * to the sum of the ranks below it. */
+/* Returns true if each sum is computed by a single step that adds the inputs of all ranks. With rank_order, all such
+ * schedules yield the same bits. For a prefix, returns true if each rank adds its input once, to the sum of the ranks
+ * below it. The schedules must be correct. */
 bool tt_sums_at_once(tt_sched *const *all, int ranks);
 
 /* ---- for the prover itself, and for pictures (draw/) ---- */
@@ -34,7 +34,7 @@ typedef struct tt_values tt_values;
 tt_values *tt_values_new(void);
 void tt_values_free(tt_values *v);
 tt_value tt_value_input(tt_values *v, int rank, uint32_t block);
-/* Returns the expression in[0] op in[1] op ... If `completes` is set, it is marked as the complete sum, which avg
+/* Returns the value of in[0] op in[1] op and so on. If `completes` is set, marks it as the complete sum, which avg
  * divides. */
 tt_value tt_value_sum(tt_values *v, const tt_value *in, uint32_t n, bool completes);
 bool tt_values_failed(const tt_values *v);
@@ -45,11 +45,11 @@ uint32_t tt_values_count(const tt_values *v); /* greater than every value */
  * tt_values_failed returns true. */
 const char *tt_value_wrong(tt_values *v, tt_value value, const tt_wanted *wanted, bool marked,
                            bool *ordered, char *text, size_t size);
-/* Sets seen[r] for every rank r whose input `value` contains, up to the first that was already set, and returns their
- * number. If it runs out of memory, the number is too low and tt_values_failed returns true. */
+/* Finds the ranks whose inputs are in `value`. Sets seen[r] for each such rank r and returns their number, but stops at
+ * a rank that was already set. If out of memory, the number is too low and tt_values_failed returns true. */
 uint32_t tt_value_ranks(tt_values *v, tt_value value, unsigned char *seen);
 
-/* A message between two steps; graph.c numbers the steps of all ranks consecutively. */
+/* A message from one step to another. graph.c numbers the steps of all ranks consecutively. */
 typedef struct tt_message {
   uint32_t from, to;             /* the sending and the receiving step */
   int sender, reader;            /* their ranks */
@@ -75,20 +75,20 @@ typedef struct tt_graph {
   bool failed, refused;
 } tt_graph;
 
-/* Checks the shape and the bounds of all steps, and matches their messages. */
+/* Checks that all steps are well-formed and within bounds, and pairs their sends with receives. */
 bool tt_graph_build(tt_graph *g, tt_sched *const *all, int ranks, char *witness, size_t size);
 void tt_graph_free(tt_graph *g);
 static inline const tt_step *tt_graph_step(const tt_graph *g, uint32_t step) {
   int r = g->rank_of[step];
   return &g->all[r]->steps[step - g->base[r]];
 }
-/* Records an error, unless there already is one: "rank 2 step 5 (send ->3 dst[1]): " followed by the reason. */
+/* Records an error such as "rank 2 step 5 (send ->3 dst[1]): " and the reason, unless there already is an error. */
 bool tt_graph_refuse(tt_graph *g, uint32_t step, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* operands.c: checks that the step's operands are within bounds, have the same shape and do not overlap. */
 bool tt_operands_right(tt_graph *g, uint32_t step);
-/* Returns true if the n blocks of each span that start at these positions have the same sizes in every partition. */
+/* Compares n blocks of two spans, starting at these positions. Returns true if they have equal sizes in every partition. */
 bool tt_same_shape(const tt_sched *s, const tt_span *a, uint32_t a_lo, const tt_span *b,
                    uint32_t b_lo, uint32_t n);
 
@@ -97,9 +97,9 @@ typedef struct tt_memory {
   tt_value **at; /* [rank * TT_BUF_COUNT + buf][block] */
   int ranks;
 } tt_memory;
-/* Callbacks: `begins` when a step starts; `happens` when a step that is not a send is executed, with its results already
- * in the memory. `depth` is the number of messages on the longest chain up to that point. For each block, the calls are
- * in the order of its accesses. */
+/* Callbacks for the execution. `begins` is called when a step starts. `happens` is called when a step other than a send
+ * has been executed and its results are in the memory. `depth` is the length of the longest chain of messages so far.
+ * The calls for one block are in the order of its accesses. */
 typedef struct tt_watch {
   void *ctx;
   void (*begins)(void *ctx, uint32_t step, uint32_t depth);
@@ -107,7 +107,7 @@ typedef struct tt_watch {
 } tt_watch;
 bool tt_symbolic_run(tt_graph *g, tt_values *v, tt_memory *m, const tt_watch *watch,
                      tutti_report *report);
-/* Creates a memory in which nothing has been written. Returns false if out of memory. Must be freed in either case. */
+/* Creates a memory with no values. Returns false if out of memory. The caller must free the memory even then. */
 bool tt_memory_new(tt_memory *m, tt_sched *const *all, int ranks);
 void tt_memory_free(tt_memory *m);
 

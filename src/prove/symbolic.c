@@ -35,7 +35,7 @@ static uint32_t incoming(const tt_graph *g, uint32_t id, uint32_t i) {
   return g->in[g->in_at[id] + i];
 }
 
-/* Returns the value of the n-th block of message `msg` on its sender. */
+/* Returns the value that the sender has in the n-th block of message `msg`. */
 static tt_value arriving(runner *r, const tt_message *msg, uint32_t n) {
   const tt_step *send = tt_graph_step(r->g, msg->from);
   uint32_t lo, hi;
@@ -122,7 +122,7 @@ static void finish_step(runner *r, uint32_t id) {
   }
 }
 
-/* Executes a receive or local step: moves its data, after which its senders may end. */
+/* Executes a receive or a local step: moves its data, and allows the steps that sent the data to end. */
 static void happen(runner *r, uint32_t id) {
   const tt_step *step = tt_graph_step(r->g, id);
   if (step->kind == TT_RECV)

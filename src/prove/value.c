@@ -118,7 +118,7 @@ tt_value tt_value_sum(tt_values *v, const tt_value *in, uint32_t n, bool complet
   return intern(v, (node){.n = n, .rank = -1, .completes = completes}, in);
 }
 
-/* Pushes operands on the stack of pending values in reverse order, so that the first operand is popped first. */
+/* Pushes operands on the stack of values to be processed. They are pushed in reverse, so that the first is popped first. */
 static bool push(tt_values *v, uint32_t *n, const tt_value *in, uint32_t count) {
   v->failed |= !tt_grow(&v->pending, &v->pending_capacity, *n + count, sizeof *v->pending);
   if (v->failed) return false;

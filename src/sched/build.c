@@ -103,7 +103,7 @@ static void claim_tmp(tt_sched *s, const tt_span *span, uint32_t extra) {
   s->tmp_blocks = (uint32_t)tt_max(s->tmp_blocks, top + extra + 1);
 }
 
-/* Sets the fields that a kind of step does not use to fixed values. */
+/* Sets the fields that are not used by this kind of step to fixed values. */
 static void forget_unused(tt_step *step) {
   const tt_span nothing = tt_block(TT_SRC, 0);
   if (step->kind == TT_SEND) step->dst = nothing;

@@ -122,7 +122,7 @@ static void use_span(tracker *t, uint32_t step, const tt_span *span, tt_gap skip
   }
 }
 
-/* Removes dependencies that another dependency of the same step already has. */
+/* Removes each dependency that is implied by another dependency of the same step. */
 static void prune(tracker *t, uint32_t step, const uint32_t *after_at) {
   const uint32_t n = t->length - t->from;
   if (n < 2) return;
@@ -136,7 +136,7 @@ static void prune(tracker *t, uint32_t step, const uint32_t *after_at) {
   t->length = t->from + kept;
 }
 
-/* Records what the step reads and writes. If `cuts`, records only where its runs start and end. */
+/* Records which blocks a step reads and writes. If `cuts` is set, records only the boundaries of its runs of blocks. */
 static void visit(tracker *t, const tt_sched *s, uint32_t i, bool cuts) {
   const tt_step *step = &s->steps[i];
   const tt_gap skip = tt_self_part(s, step), none = {0, 0};
@@ -148,7 +148,7 @@ static void visit(tracker *t, const tt_sched *s, uint32_t i, bool cuts) {
   if (step->kind != TT_SEND) use_span(t, i, &step->dst, skip, writes);
 }
 
-/* Finds the pieces. Their boundaries are those of the steps' runs. */
+/* Divides the buffers into pieces, at the boundaries of all runs of blocks that steps access. */
 static bool cut_into_pieces(tracker *t, const tt_sched *s, const uint32_t blocks[TT_BUF_COUNT]) {
   for (int b = 0; b < TT_BUF_COUNT; b++) t->pieces[b] = blocks[b];
   if (blocks[TT_DST] < FEW) return true;

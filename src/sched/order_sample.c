@@ -13,7 +13,7 @@
 
 enum { FEW_PIECES = 1024, MOST_EXTENTS = 512 };
 
-/* A range of blocks with a repeating span. With period 1 the span contains all blocks of the range. */
+/* A range of blocks with a span that repeats. If the period is 1, the span contains every block of the range. */
 typedef struct extent {
   uint32_t lo, hi, period;
 } extent;
@@ -50,7 +50,7 @@ static void add_span(extents *x, const tt_span *s) {
   add_extent(x, s->base, s->base + s->stride * (s->count - ahead), s->stride);
 }
 
-/* Lists the spans of the schedule in this buffer. Returns approximately how many pieces they have. */
+/* Lists the ranges of all spans in this buffer. Returns the approximate number of pieces into which they divide it. */
 static uint64_t find_extents(const tt_sched *s, uint32_t buf, extents *x) {
   uint64_t pieces = 0;
   for (uint32_t i = 0; i < s->nsteps; i++) {
@@ -76,7 +76,7 @@ static uint64_t gcd(uint64_t a, uint64_t b) {
   return a;
 }
 
-/* Returns the number of blocks after which all spans of a section repeat, at most the length of the section. */
+/* Returns the number of blocks after which all spans in a section repeat. It is at most the length of the section. */
 static uint32_t period_within(const extents *x, uint32_t lo, uint32_t hi) {
   uint64_t all = 1;
   for (uint32_t i = 0; i < x->n; i++) {
@@ -116,7 +116,7 @@ tutti_status tt_order_sample(const tt_sched *s, uint32_t buf, tt_sample *sample)
   return ok ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "out of memory while ordering a schedule");
 }
 
-/* Visits those of the evenly spaced blocks that are in the window. */
+/* Visits `count` evenly spaced blocks, except those outside the window. */
 static void visit_line(const tt_window *w, uint64_t start, uint32_t stride, uint32_t count,
                        tt_visit *visit, void *of) {
   const uint64_t from = start >= w->lo ? 0 : (w->lo - start + stride - 1) / stride;

@@ -15,8 +15,8 @@
 
 enum { MAX_RANKS = 65536, MAX_BLOCKS = 1 << 24, MAX_STEPS = 1 << 20 };
 enum { MAX_ALL = 1 << 24 }; /* blocks of all ranks; the prover would take minutes for more */
-/* Limits for a text of n bytes, which keep the prover fast: FREE + n * BLOCKS for the blocks of all ranks, and FREE + n *
- * MOVED for moved blocks and peers. An all-to-all on 4096 ranks needs 45 and 180 per byte. */
+/* Limits that keep the prover fast. For a text of n bytes, all ranks together may have FREE + n * BLOCKS blocks, and
+ * FREE + n * MOVED moved blocks and peers. An all-to-all on 4096 ranks needs 45 and 180 of them per byte. */
 enum { FREE = 1 << 20, BLOCKS = 64, MOVED = 256 };
 
 typedef struct cursor {
@@ -87,7 +87,7 @@ static void line_end(cursor *c) {
   if (*c->at && *c->at != '\n') schedule_error(c, "the end of the line");
 }
 
-/* Moves to the next line that is not empty. Returns false at the end of the text. */
+/* Moves to the next line that is not empty. Returns false if the text has no such line. */
 static bool next_schedule_line(cursor *c) {
   do {
     blanks(c);
@@ -220,7 +220,7 @@ static bool kind_word(cursor *c, tt_step *step) {
   return false;
 }
 
-/* Parses one step and appends its `after` numbers to those of its rank. */
+/* Parses a step. Appends the numbers after the word `after` to those of the current rank. */
 static void step_line(cursor *c, const header *h, uint32_t i, tt_step *step) {
   memset(step, 0, sizeof *step);
   step->dst = step->own = step->in = tt_block(TT_SRC, 0);
@@ -257,8 +257,8 @@ static void step_line(cursor *c, const header *h, uint32_t i, tt_step *step) {
   line_end(c);
 }
 
-/* Reports an error if the text has too many blocks or moves for its length, because the prover would take long. `more` is
- * the number of blocks about to be added. */
+/* Reports an error if the number of blocks or moves is too large for the length of the text, because a proof would take
+ * too long. `more` blocks are about to be added. */
 static void bounded(cursor *c, const header *h, uint64_t more) {
   if (c->blocks + more > tt_min(MAX_ALL, FREE + BLOCKS * (uint64_t)h->length))
     schedule_error(c, "fewer blocks on all ranks together, in a text of this length");

@@ -80,11 +80,11 @@ bool tt_sched_equal(const tt_sched *a, const tt_sched *b);
 /* ---- spans (span.c) ---- */
 
 tt_span tt_block(tt_buf buf, uint32_t block);
-/* Returns the span of `count` blocks that starts at `first` and wraps at `ring`. */
+/* Returns a span of `count` blocks. It starts at block `first`, and after block `ring` - 1 it continues with block 0. */
 tt_span tt_range(tt_buf buf, uint32_t first, uint32_t count, uint32_t ring);
-/* Returns the same blocks in another layer of tmp. A layer has `blocks` blocks. */
+/* Returns a span of the same blocks in a different layer of tmp. Each layer has `blocks` blocks. */
 tt_span tt_layer(tt_span span, uint32_t layer, uint32_t blocks);
-/* Normalizes a span: if it does not wrap, base becomes 0 and ring becomes first + count. */
+/* Normalizes a span that does not wrap, by setting base to 0 and ring to first + count. */
 void tt_span_tidy(tt_span *span);
 static inline uint32_t tt_span_size(const tt_span *s) {
   return s->count * s->repeat;
@@ -95,9 +95,9 @@ static inline uint32_t tt_span_block(const tt_span *s, uint32_t i) {
   if (k >= s->ring) k -= s->ring;
   return s->base + s->stride * (k + s->ring * ring);
 }
-/* Returns true if both spans are in the same buffer and each block of b is `by` blocks after that of a. */
+/* Returns true if each block of span b is `by` blocks after the corresponding block of a, in the same buffer. */
 bool tt_span_shifted(const tt_span *a, const tt_span *b, uint32_t by);
-/* Returns the length of the run of neighbouring blocks that starts at position i, limited to `end`. */
+/* Returns the number of neighbouring blocks in the span from position i up, at most up to position `end`. */
 uint32_t tt_span_run(const tt_span *s, uint32_t i, uint32_t end);
 
 /* ---- peers (span.c) ---- */
@@ -108,18 +108,18 @@ static inline tt_peers tt_peer(int rank) {
 static inline int tt_peer_rank(const tt_peers *p, int i, int ranks) {
   return tt_mod((int64_t)p->first + (int64_t)i * p->stride, ranks);
 }
-/* Returns the entry for the i-th message. A rank that is in the range itself starts after its own entry, so that not all
- * ranks start with the same peer. */
+/* Returns the index of the peer that gets the i-th message. A rank that is one of the peers starts with the next peer,
+ * so that ranks do not all send to the same peer first. */
 int tt_send_turn(const tt_sched *s, const tt_step *step, int i);
-/* Computes the positions [lo, hi) of the step's message span that belong to entry i. */
+/* Computes which positions [lo, hi) of a step's message are for peer i. */
 void tt_part_of(const tt_step *step, int i, uint32_t *lo, uint32_t *hi);
-/* The positions of a split step's span that belong to the rank itself, which are neither sent nor received, read nor
- * written. (0, 0) without such positions. */
+/* The positions of a split step's span that belong to this rank. They are not sent, received, read or written. If there
+ * are none, both fields are 0. */
 typedef struct tt_gap {
   uint32_t lo, hi;
 } tt_gap;
 tt_gap tt_self_part(const tt_sched *s, const tt_step *step);
-/* Returns the span that is sent or received: `own` of a send, `dst` of a receive. */
+/* Returns the span that a step transfers: `own` for a send, `dst` for a receive. */
 static inline const tt_span *tt_step_cargo(const tt_step *step) {
   return step->kind == TT_SEND ? &step->own : &step->dst;
 }
@@ -149,16 +149,16 @@ typedef struct tt_builder {
   const char *refused; /* the reason, if status is TUTTI_ERR_UNSUPPORTED */
 } tt_builder;
 
-/* `in_place` is ignored if the rank does not have both src and dst. */
+/* Starts a schedule. `in_place` is ignored on ranks that do not have both src and dst. */
 void tt_build_begin(tt_builder *b, const char *name, tutti_coll coll, int ranks, int rank, int root,
                     bool in_place, uint32_t blocks);
-/* Declares that ranks from `data` up only help. They have no buffer except tmp. */
+/* Declares that ranks `data` and above do not contribute data. They only help, and their only buffer is tmp. */
 void tt_build_data(tt_builder *b, int data);
-/* Changes the number of blocks of the vector. Must precede the first step. */
+/* Changes the number of blocks that the vector is divided into. Must be called before the first step is added. */
 void tt_build_cut(tt_builder *b, uint32_t blocks);
-/* Ends the construction because the schedule cannot be built. The text must be static or that of tt_thread_text. */
+/* Stops building because the schedule is not possible. `why` must be a constant string or from tt_thread_text. */
 void tt_build_refuse(tt_builder *b, const char *why);
-/* Derives the dependencies and returns the schedule. Returns NULL if that fails; the builder's status is the error. */
+/* Computes the dependencies and returns the schedule. If this fails, returns NULL, and the builder's status is the error. */
 tt_sched *tt_build_end(tt_builder *b);
 
 void tt_send(tt_builder *b, int peer, tt_span what);
@@ -170,33 +170,33 @@ void tt_recv_reduce(tt_builder *b, int peer, tt_span dst, tt_span own, tt_side s
 void tt_recv_reduce_all(tt_builder *b, tt_peers from, tt_span dst, tt_span own, tt_side side);
 void tt_copy(tt_builder *b, tt_span dst, tt_span from);
 void tt_reduce_local(tt_builder *b, tt_span dst, tt_span left, tt_span right);
-/* Marks the last step as one that yields complete sums, if the collective has any. */
+/* Marks the last step as the one that completes sums. Has no effect if the collective has no sums. */
 void tt_mark_completes(tt_builder *b);
 /* Appends a step unchanged (for the parser and mutants). */
 void tt_build_step(tt_builder *b, const tt_step *step);
-/* Interleaves `parts` parts of equal length, which use disjoint blocks. Part k consists of steps from[k] .. from[k + 1] -
- * 1; the last part ends with the last step. The first steps of all parts come first, then their second steps, and so on,
- * because messages between two ranks are sent in the order of the steps. */
+/* Interleaves `parts` parts of the schedule, which have equal lengths and use different blocks. Part k has steps
+ * from[k] .. from[k + 1] - 1, and the last part ends with the last step. First come the first steps of all parts, then
+ * the second steps, and so on, because messages between two ranks are sent in the order of the steps. */
 void tt_build_weave(tt_builder *b, const uint32_t *from, int parts);
-/* Grows *array, which has *capacity items of this size, to at least n items. `array` is the address of a pointer. Returns
- * false if out of memory, with *array unchanged. */
+/* Enlarges an array of *capacity items to at least n items of the given size. `array` is the address of the pointer to
+ * the array. Returns false if out of memory, and leaves the array unchanged. */
 bool tt_grow(void *array, uint32_t *capacity, uint32_t n, size_t size);
 
-/* Inverts the dependencies of n ranks' schedules: lists, in ascending order, the steps that wait for each step. Steps are
- * numbered rank by rank. *at has one offset for each step and one for the end. The caller frees both arrays. Returns
- * false if out of memory. */
+/* For each step of n schedules, lists the steps that wait for it, in ascending order. Steps are numbered rank by rank.
+ * *at has the offset of each step's list and a final offset for the end. The caller frees both arrays. Returns false if
+ * out of memory. */
 bool tt_sched_followers(tt_sched *const *all, int n, uint32_t **at, uint32_t **followers);
-/* Computes after_at and after from the blocks that the steps read and write. */
+/* Computes after_at and after, the dependencies of steps, from the blocks that they read and write. */
 tutti_status tt_derive_order(tt_sched *s);
 
 /* ---- input and result of a collective (coll.c) ---- */
 
-/* Compute blocks [lo, hi) of src that contain this rank's input, or of dst that it may write and that must contain
- * results at the end. Empty if lo == hi. */
+/* tt_coll_src computes the blocks [lo, hi) of src that have the input of this rank. tt_coll_dst computes the blocks of
+ * dst that the rank may write and that have its result at the end. An empty range has lo == hi. */
 void tt_coll_src(const tt_sched *s, uint32_t *lo, uint32_t *hi);
 void tt_coll_dst(const tt_sched *s, uint32_t *lo, uint32_t *hi);
-/* What dst's block must contain at the end, if the rank has a result: the sum of `block` of src over ranks first .. end -
- * 1. */
+/* The required result of a block in dst, on a rank that has a result: the sum of block `block` in src over ranks first
+ * to end - 1. */
 typedef struct tt_wanted {
   int first, end;
   uint32_t block;
@@ -204,19 +204,19 @@ typedef struct tt_wanted {
 tt_wanted tt_coll_wanted(const tt_sched *s, uint32_t block);
 bool tt_coll_reduces(tutti_coll coll);
 bool tt_coll_rooted(tutti_coll coll);
-/* Returns true if each rank receives the sum over only some of the ranks, so that no sum is ever complete. */
+/* Returns true if each rank receives a sum over some of the ranks only. Such a collective has no complete sums. */
 bool tt_coll_prefix(tutti_coll coll);
-/* Returns false for a rank without a result: the first rank of a sum over the ranks below. */
+/* Returns false if the rank has no result. This is the first rank, if each rank receives the sum of the ranks below it. */
 bool tt_coll_has_result(tutti_coll coll, int rank);
-/* Returns true if each rank owns one block (reduce-scatter, all-gather, etc.), so that blocks == ranks. */
+/* Returns true if every rank owns one block, as in reduce-scatter and all-gather. There are then as many blocks as ranks. */
 bool tt_coll_owned(tutti_coll coll);
-/* Returns true if all blocks have the same size, so that they are interchangeable. */
+/* Returns true if all blocks of the collective have the same size, which makes them interchangeable. */
 bool tt_coll_alike(tutti_coll coll);
 
 /* ---- text (text.c, parse.c) ---- */
 
-/* Returns the length of a text up to the first of the characters in `stops` that is outside parentheses, or up to its
- * end. */
+/* Returns the length of a text up to the first character in `stops`, ignoring characters in parentheses. If there is
+ * none, returns the length of the whole text. */
 size_t tt_text_until(const char *text, const char *stops);
 
 typedef struct tt_text { /* a string that grows */
@@ -228,15 +228,15 @@ void tt_text_add(tt_text *t, const char *format, ...) __attribute__((format(prin
 void tt_step_print(tt_text *t, const tt_sched *s, uint32_t i);
 /* Prints a header line and the steps of the given ranks. */
 void tt_sched_print(tt_text *t, const tt_sched *const *all, int n);
-/* Parses a text printed by tt_sched_print or written by a person. Stores an array of *ranks schedules, with NULL for
- * ranks that the text does not contain; free it with tt_sched_free_all. Error messages contain the line and column. */
+/* Parses the text of schedules, either from tt_sched_print or written by a person. Stores an array of *ranks schedules, which
+ * tt_sched_free_all frees. It has NULL for each rank that is not in the text. Error messages contain the line and column. */
 tutti_status tt_sched_parse(const char *text, tt_sched ***all, int *ranks);
 void tt_sched_free_all(tt_sched **all, int ranks);
 
 /* ---- slices (slice.c) ---- */
 
-/* Creates a schedule of `slices` copies of s, each with a separate part of the vector and separate tmp, of which at most
- * `flight` run in parallel. This is the execution of the engine in expanded form, for the prover. */
+/* Creates a schedule that runs s on each of `slices` slices of the vector, with separate blocks of tmp. At most `flight` slices
+ * are in progress at the same time. The engine executes slices in this way, and the prover checks the expanded schedule. */
 tt_sched *tt_sched_sliced(const tt_sched *s, int slices, int flight);
 
 #endif

@@ -27,7 +27,7 @@ static void copy_steps(tt_builder *b, const tt_sched *s, uint32_t slices) {
     }
 }
 
-/* Lets each step that depends on no step of its slice depend on all steps of the slice `flight` before it. */
+/* If a step depends on no other step of its slice, makes it depend on all steps of the slice that is `flight` slices earlier. */
 static bool bound_flight(tt_sched *all, const tt_sched *s, uint32_t flight) {
   uint32_t n = s->nsteps, length = 0;
   uint32_t *at = malloc((all->nsteps + 1) * sizeof *at);

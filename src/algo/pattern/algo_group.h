@@ -25,12 +25,12 @@ typedef struct tt_group {
   uint32_t width[TT_LEVELS]; /* distance of neighbouring digits, in blocks */
 } tt_group;
 
-/* Returns a circle of all ranks, on which rank `stride` * p mod P has position p. */
+/* Returns a group with a single circle of all ranks, in which position p is rank `stride` * p mod P. */
 tt_group tt_group_cyclic(const tt_ask *ask, int stride);
-/* Returns circles of these sizes, outermost (most ranks apart) first. They are folded in that order or, with inner_first,
- * from the last to the first. The product of the sizes is the number of ranks. */
+/* Returns a group of circles with these sizes, whose product must be the number of ranks. The sizes are listed from the outermost
+ * circle, whose members are farthest apart. The circles are folded in the order of the list or, with inner_first, in reverse. */
 tt_group tt_group_product(const tt_ask *ask, const int *sizes, int n, bool inner_first);
-/* As above, from the parameters group= and inner. Without group=, returns the circle with this stride. */
+/* Returns the group that the parameters group= and inner describe. Without group=, returns a single circle with this stride. */
 tt_group tt_group_of(const tt_ask *ask, int stride);
 /* Returns NULL, or the reason why group= is invalid. */
 const char *tt_group_refuse(const tt_ask *ask);
@@ -39,25 +39,25 @@ const char *tt_group_refuse(const tt_ask *ask);
     "group", TT_PARAM_SIZES, .grows = true,                                             \
                              .wrong = "group must be sizes as 3x2x2 whose product is P" \
   }
-/* Stores the sizes above 1 of the parameter group= and returns their number. Returns 0 if the parameter is missing or if
- * the product of the sizes is not the number of ranks. */
+/* Stores those sizes in the parameter group= that exceed 1, and returns their number. Returns 0 if the parameter is
+ * missing, or if the product of its sizes differs from the number of ranks. */
 int tt_group_sizes(const tt_ask *ask, int sizes[TT_LEVELS]);
-/* Stores the sizes of the levels of the machine. Returns 0 if they are uneven, or if fewer than two have more than one member. */
+/* Stores the sizes of the machine's levels. Returns their number, or 0 if they are uneven or fewer than two exceed 1. */
 int tt_group_of_levels(int ranks, const char *levels, int sizes[TT_LEVELS]);
-/* Returns true if the group's circles end at the boundaries of the machine's domains, which is always the case if tree is
- * NULL or has one level. */
+/* Returns true if each circle ends where a domain of the machine ends. This always holds if tree is NULL or has a
+ * single level. */
 bool tt_group_fits(const tt_group *g, const tt_tree *tree);
-/* Stores the i-th ordered product of at least two factors that equals `ranks`, such as 3x2x2. Returns the number of
- * factors, or 0 past the last product. */
+/* Stores the i-th way to write `ranks` as an ordered product of two or more factors, such as 3x2x2. Returns the number
+ * of factors, or 0 if i is too large. */
 int tt_group_split(int ranks, int i, int sizes[TT_LEVELS]);
 /* Appends the sizes as in group=3x2x2. */
 void tt_group_print(tt_text *params, const int *sizes, int n);
 
 /* Returns the rank `by` positions up the circle of a level. */
 int tt_group_peer(const tt_group *g, int level, int by);
-/* Returns the span of vectors lo..hi-1 of a level, or of all vectors if the circle has fewer. */
+/* Returns the span of vectors lo..hi-1 on a level. If the circle has fewer vectors, returns all of them. */
 tt_span tt_group_vectors(const tt_group *g, tt_buf buf, int level, int lo, int hi);
-/* Returns the order of the operands, which is the same for both partners on circles of two. */
+/* Returns whether this rank's operand is the first or the last. On a circle of two, both partners add in the same order. */
 tt_side tt_group_side(const tt_group *g, int level);
 
 /* ---- one step of a fold ---- */
@@ -69,25 +69,25 @@ typedef struct tt_fold {
   int touched; /* vectors from this one up are partial sums; those below are input */
 } tt_fold;
 
-/* Folds n live vectors to m, n/2 <= m < n: vectors m..n-1 are sent n-m down the circle, where they are added to vectors
- * 2m-n..m-1. The sums are stored in `to`. */
+/* Reduces the number of live vectors from n to m, where n/2 <= m < n. Vectors m..n-1 are sent n-m positions down the
+ * circle. There they are added to vectors 2m-n..m-1, and the sums are stored in `to`. */
 void tt_fold_down(tt_fold *f, int level, int n, int m, tt_span to);
-/* Reverses tt_fold_down: sends sums 2m-n..m-1 of `from` up the circle, where they become vectors m..n-1. */
+/* Reverses tt_fold_down. Sends the sums 2m-n..m-1 in `from` up the circle, where they become vectors m..n-1. */
 void tt_fold_up(tt_fold *f, int level, int n, int m, tt_buf from);
-/* Copies vectors lo..hi-1 into one buffer if they are in two, and returns the buffer. */
+/* Returns the buffer that contains vectors lo..hi-1. If they are spread over two buffers, first copies them into one. */
 tt_buf tt_fold_gather(tt_fold *f, int level, int lo, int hi);
 
 /* ---- the sequence for each level, and a whole fold ---- */
 
-/* Ring, halving or a sequence such as 7.4.2.1: one for all levels or one for each, outermost first, in the form of the
- * items of the parameter seq=. */
+/* The sequences in which levels are folded: ring, halving, or numbers such as 7.4.2.1. There is either one sequence for
+ * all levels or one for each level, outermost first, encoded like the items of the parameter seq=. */
 typedef struct tt_fold_spec {
   const int *of;
   int n;
 } tt_fold_spec;
 extern const tt_fold_spec tt_fold_ring, tt_fold_halving;
 
-/* Returns the sequences from the parameters ring, halving (the default) or seq=. */
+/* Returns the sequences that the parameters ring, halving or seq= select. The default is halving. */
 tt_fold_spec tt_fold_spec_of(const tt_ask *ask);
 #define TT_PARAM_SEQ                                                                      \
   {                                                                                       \
@@ -95,18 +95,18 @@ tt_fold_spec tt_fold_spec_of(const tt_ask *ask);
         .grows = true,                                                                    \
         .wrong = "seq must fall from P to 1, each number at least half of the one before" \
   }
-/* Returns NULL, or the reason why the sequence is invalid for a level of this size: the i-th of `levels` levels,
- * outermost first. */
+/* Returns NULL if the i-th of `levels` levels, counted from the outermost, can be folded with its sequence. Otherwise
+ * returns the reason why the sequence is invalid for this size. */
 const char *tt_fold_spec_refuse(const tt_fold_spec *how, int levels, int i, int size);
-/* Stores the numbers of live vectors of that level, N0 .. 1, in `live`, which must have space for as many numbers as the
- * level has members. Returns how many there are. */
+/* Stores in `live` the numbers of live vectors of that level, from N0 at the start down to 1, and returns how many
+ * there are. `live` must have space for as many numbers as the level has members. */
 int tt_fold_spec_sequence(const tt_fold_spec *how, int levels, int i, int size, int *live);
-/* Returns NULL, or the reason why the levels of the group cannot be folded with these sequences. */
+/* Returns NULL if all levels of the group can be folded with these sequences, or else an error message. */
 const char *tt_fold_spec_refuse_all(const tt_fold_spec *how, const tt_group *g);
-/* Folds every level and runs the reverse phase: an allreduce, or the part of it that the collective needs. */
+/* Folds all levels and then reverses the fold, for an allreduce. Other collectives run only the phases that they need. */
 void tt_fold_whole(tt_builder *b, const tt_ask *ask, const tt_group *g, const tt_fold_spec *how);
-/* Folds only the first levels, in the order of folding: a reduce-scatter that uses tmp. Returns the buffer with the
- * rank's part of the sum: tmp, or src if nothing was added. tt_unfold_first is the reverse phase, in dst. */
+/* tt_fold_first runs a reduce-scatter in tmp by folding only the first levels. It returns the buffer with the rank's
+ * part of the sum, which is tmp, or src if nothing was added. tt_unfold_first is the reverse phase, in dst. */
 tt_buf tt_fold_first(tt_builder *b, const tt_group *g, int levels, const tt_fold_spec *how);
 void tt_unfold_first(tt_builder *b, const tt_group *g, int levels, const tt_fold_spec *how);
 
@@ -119,19 +119,19 @@ void tt_uneven_build(tt_builder *b, const tt_ask *ask, const tt_tree *tree,
 
 /* ---- as above, for the inner levels only; other steps compute the sum over the groups ---- */
 
-/* Level `from` and those inside it are folded. The vector consists of `parts` parts, and other steps sum each part over
- * the groups. */
+/* Describes a fold of level `from` and all levels inside it. The vector is divided into `parts` parts, and the sums of
+ * each part over the groups are computed by other steps. */
 typedef struct tt_inner {
   const tt_tree *tree;
   int from, parts;
 } tt_inner;
 
 uint32_t tt_inner_blocks(const tt_inner *in);
-/* Runs a reduce-scatter in the rank's group, with partial sums in `work`. Returns the buffer with its part of the sum:
- * `work`, or src if the group is a single rank. */
+/* Runs a reduce-scatter in the rank's group; partial sums are stored in `work`. Returns the buffer with the rank's part
+ * of the sum, which is `work`, or src if the group has only one rank. */
 tt_buf tt_inner_down(tt_builder *b, const tt_inner *in, int rank, const tt_fold_spec *how,
                      tt_buf work);
-/* Runs an all-gather, in dst, of the parts that the ranks of the group own. */
+/* Runs an all-gather within the group. Each rank starts with the part that it owns, and the result is in dst. */
 void tt_inner_up(tt_builder *b, const tt_inner *in, int rank, const tt_fold_spec *how);
 typedef struct tt_span_list { /* the user must free `at` */
   tt_span *at;
@@ -139,7 +139,7 @@ typedef struct tt_span_list { /* the user must free `at` */
   bool failed; /* ran out of memory */
 } tt_span_list;
 
-/* Replaces the list by the spans of the rank's share of a part. */
+/* Replaces the contents of the list with the spans of the rank's share of a part. */
 void tt_inner_part(const tt_inner *in, int rank, int part, tt_buf buf, tt_span_list *list);
 tt_span tt_inner_whole(const tt_inner *in, int part, tt_buf buf);
 

@@ -21,7 +21,7 @@ typedef struct tt_owned {
   int lo, hi;
 } tt_owned;
 
-/* Returns the blocks of one of `trees` trees, if each of `data` ranks owns one block. */
+/* Returns the blocks that one of `trees` trees reduces, if each of `data` ranks owns one block. */
 static inline tt_owned tt_owned_of_tree(int data, int trees, int tree) {
   const int64_t D = data;
   return (tt_owned){(int)(D * tree / trees), (int)(D * (tree + 1) / trees)};
@@ -35,14 +35,14 @@ static inline bool tt_owned_none(tt_owned x) {
   return x.lo >= x.hi;
 }
 
-/* Returns these blocks as a span of a vector of `blocks` blocks. */
+/* Returns the range of blocks as a span, for a vector of `blocks` blocks. */
 static inline tt_span tt_owned_span(tt_buf buf, tt_owned x, uint32_t blocks) {
   return tt_range(buf, (uint32_t)x.lo, (uint32_t)(x.hi - x.lo), blocks);
 }
 
-/* Reads the levels, per= and trees=. Returns NULL, or an error message about them. */
+/* Reads the parameters for the levels, per= and trees=. Returns NULL, or an error message if they are invalid. */
 const char *tt_helpers_of(const tt_ask *ask, tt_helpers *h);
-/* The functions below must be called only if tt_helpers_of returned NULL. */
+/* The following functions may be called only after tt_helpers_of has returned NULL. */
 uint32_t tt_helpers_blocks(const tt_helpers *h);
 void tt_helpers_build(tt_builder *b, const tt_ask *ask, const tt_helpers *h);
 
@@ -52,7 +52,7 @@ void tt_helpers_build(tt_builder *b, const tt_ask *ask, const tt_helpers *h);
 const char *tt_share_refuse(const tt_ask *ask);
 uint32_t tt_share_blocks(const tt_ask *ask);
 void tt_share_build(tt_builder *b, const tt_ask *ask);
-/* Appends the i-th sample. If there are fewer, reduces *i by their number. */
+/* Appends the i-th sample and returns true. If there are too few samples, subtracts their number from *i and returns false. */
 bool tt_share_sample(int ranks, int *i, tt_text *params);
 
 /* ---- the parts of ranks (helper_parts.c) ---- */
@@ -61,11 +61,11 @@ bool tt_share_sample(int ranks, int *i, tt_text *params);
  * tt_helpers_node_of returns the node of a rank. */
 int tt_helpers_first_of(const tt_helpers *h, int node);
 int tt_helpers_node_of(const tt_helpers *h, int rank);
-/* Replaces the list by the spans of a tree's part that the rank exchanges with its helper. */
+/* Replaces the contents of the list with the spans that the rank exchanges with its helper in one tree. */
 void tt_helpers_parts(const tt_helpers *h, int rank, int tree, tt_buf buf, tt_span_list *list);
 tt_span tt_helpers_whole(const tt_helpers *h, int tree, tt_buf buf);
-/* For collectives whose blocks belong to ranks, describes the levels within a node, which are folded first. Returns their
- * number. */
+/* Describes the levels within a node, which are folded first, and returns their number. Used for collectives in which
+ * ranks own blocks. */
 int tt_helpers_in_node(const tt_helpers *h, const tt_ask *ask, tt_group *g);
 
 /* tt_helpers_sample appends the i-th sample for a total number of ranks, tt_helpers_plan the i-th plan for these levels

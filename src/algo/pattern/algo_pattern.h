@@ -24,15 +24,15 @@ typedef struct tt_pingpong {
   tt_span have;      /* the current sum */
 } tt_pingpong;
 
-/* Starts with the input vector as a single block, for n additions. */
+/* Prepares n additions to the input vector, which is a single block. */
 tt_pingpong tt_pingpong_begin(tt_builder *b, const tt_ask *ask, int n);
-/* As above, for a part of the vector that is in src or dst. in_dst: the part is in dst, or the collective is in place. */
+/* Prepares n additions to a part of the vector. in_dst is false if the part is in src, unless the collective is in place. */
 tt_pingpong tt_pingpong_part(tt_builder *b, tt_span part, bool in_dst, int n);
 /* Sends the current sum. */
 void tt_pingpong_send(tt_pingpong *t, tt_peers to);
-/* Receives vectors and adds them to the current sum. The n-th call completes it, in dst. */
+/* Receives vectors and adds them to the current sum. The n-th call completes the sum, which is then in dst. */
 void tt_pingpong_add(tt_pingpong *t, tt_peers from, tt_side side);
-/* Receives a vector that replaces the current sum. Counts as one of the n calls. */
+/* Receives a vector that replaces the current sum. This counts as one of the n additions. */
 void tt_pingpong_take(tt_pingpong *t, int from);
 
 /* ---- recursive_halving.c ---- */
@@ -49,13 +49,13 @@ typedef struct tt_halving {
 
 /* Returns the part that member m has after i steps. */
 tt_span tt_halving_part(tt_buf buf, uint32_t blocks, int m, int i);
-/* Runs a reduce-scatter from the whole vector in `have` to the member's part. */
+/* Runs a reduce-scatter of the whole vector in `have`, after which each member has its part. */
 void tt_halving_scatter(const tt_halving *h, tt_buf have);
-/* Runs an all-gather. Does not send parts again to a member that received them in a spread. */
+/* Runs an all-gather. Members that received parts in a spread do not receive these parts again. */
 void tt_halving_gather(const tt_halving *h);
 /* Gathers all parts at the root. */
 void tt_halving_collect(const tt_halving *h);
-/* Scatters the root's vector. Inner members also receive parts that they forward. */
+/* Scatters the vector of the root. Inner members receive additional parts, which they forward. */
 void tt_halving_spread(const tt_halving *h);
 
 /* ---- tree_node.c ---- */
@@ -72,18 +72,18 @@ typedef struct tt_tree_node {
 tt_tree_node tt_tree_chain(int p, int n);
 /* k-nomial: p's children are p + j * radix^i, j < radix. The members of a subtree are consecutive. */
 tt_tree_node tt_tree_knomial(int p, int n, int radix);
-/* Binary, in order: odd members are leaves, and the members of a subtree are consecutive. */
+/* Describes member p of n in a binary tree. Odd members are leaves, and the members of a subtree are consecutive. */
 tt_tree_node tt_tree_binary(int p, int n);
 void tt_tree_node_add(tt_tree_node *k, tt_peers group);
 
 /* ---- leaders.c ---- */
 
-/* Returns the node of member p of n. Only some shapes have a radix. */
+/* Returns the tree node for member p of n. `radix` is ignored by shapes that have none. */
 typedef tt_tree_node tt_tree_shape(int p, int n, int radix);
-/* Returns the position of a rank in a tree over the levels of a machine, with a tree of this shape on each level. */
+/* Returns the position of a rank in a tree over all levels of a machine. The domains of each level form a tree of this shape. */
 tt_tree_node tt_tree_leaders(const tt_tree *tree, int rank, int root, tt_tree_shape *shape,
                              int radix);
-/* Returns the maximum number of children of a rank in such a tree. */
+/* Returns the largest number of children that any rank has in a tree from tt_tree_leaders. */
 int tt_tree_leaders_most(const tt_tree *tree, tt_tree_shape *shape, int radix);
 
 /* ---- nodes.c: which ranks share a node, by their numbers ----
@@ -105,7 +105,7 @@ typedef struct tt_nodes {
 /* Returns NULL, or the reason why the parameters do not fit. */
 const char *tt_nodes_refuse(const tt_ask *ask);
 tt_nodes tt_nodes_of(const tt_ask *ask);
-/* Returns the first rank of a node, or the number of ranks if node is `count`. */
+/* Returns the first rank of a node. For the index `count`, one past the last node, returns the number of ranks. */
 int tt_node_first(const tt_nodes *nodes, int node);
 /* Returns the node of a rank. */
 int tt_node_at(const tt_nodes *nodes, int rank);

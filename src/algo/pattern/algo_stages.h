@@ -12,11 +12,11 @@
 
 #define TT_STAGES_WRONG \
   "stages must name one algorithm for each level of more than one rank, with slashes between"
-/* Returns NULL, or the reason why the parameter stages= does not match these levels. Whether the stages can be composed
- * is known only when they are built. */
+/* Returns NULL, or the reason why the parameter stages= does not match these levels. Whether the stages fit together is
+ * only known once they are built. */
 const char *tt_stages_refuse(const tt_ask *ask, const tt_tree *tree);
 void tt_stages_build(tt_builder *b, const tt_ask *ask, const tt_tree *tree);
-/* As tt_algo_uniform, on a machine with levels `machine` or, if that is NULL, without levels. */
+/* Returns true if the composition is uniform (see tt_algo_uniform). `machine` is NULL for a machine without levels. */
 bool tt_stages_uniform(const tt_ask *ask, const tt_tree *tree, const tt_tree *machine);
 
 /* As tt_algo_stages. */

@@ -10,14 +10,14 @@
 
 #include "algo_group.h"
 
-/* The columns of a row that both member a of n and member b of m own. */
+/* The columns of a row that are owned both by member a of n members and by member b of m members. */
 typedef struct tt_share {
   int a, n, b, m;
 } tt_share;
 
-/* The blocks that two ranks exchange while a level is folded. They have any digit on the levels outside it, a column of a
- * run of members (which may wrap at the end of the circle) on the level itself, and a column of a share of each row
- * inside it. */
+/* The blocks that two ranks exchange while a level is folded. On that level, these are the columns of a run of members,
+ * which may wrap at the end of the circle. On each level inside it, they are the columns of one share. On the levels
+ * outside, any column is included. */
 typedef struct tt_uneven_set {
   int level, first, members, of;
   tt_share inner[TT_TREE_LEVELS];
@@ -33,10 +33,10 @@ typedef struct tt_uneven_cut {
 
 tt_uneven_cut tt_uneven_cut_of(const tt_inner *in, tutti_coll coll);
 
-/* Replaces the list by the set's spans. Equal sets have equal lists, so sender and receiver agree. */
+/* Replaces the list with the spans of the set. Equal sets have equal lists, so sender and receiver agree. */
 void tt_uneven_spans(const tt_uneven_cut *cut, const tt_uneven_set *set, tt_buf buf,
                      tt_span_list *list);
-/* As above, for a share of each row at level `from` and inside it. Levels outside it have one column. */
+/* Replaces the list with the spans of these shares on level `from` and inside it. Levels outside have one column. */
 void tt_uneven_shares(const tt_uneven_cut *cut, int from, const tt_share *shares, tt_buf buf,
                       tt_span_list *list);
 

@@ -18,7 +18,7 @@ tt_fold_spec tt_fold_spec_of(const tt_ask *ask) {
   return tt_param_given(ask, "ring") ? tt_fold_ring : tt_fold_halving;
 }
 
-/* Returns the sequence for a level. It is empty if the number of sequences does not match that of the levels. */
+/* Returns the sequence for one level. The sequence is empty if there are several but not one for each level. */
 static tt_fold_spec item_of(const tt_fold_spec *how, int levels, int i) {
   int items = 1, at = 0, end = 0;
   for (int k = 0; k < how->n; k++) items += how->of[k] == TT_SEQ_NEXT;
@@ -28,7 +28,7 @@ static tt_fold_spec item_of(const tt_fold_spec *how, int levels, int i) {
   return (tt_fold_spec){how->of + at, end - at};
 }
 
-/* Returns the number of live vectors after n, or 0 if the sequence contains no valid number. */
+/* Returns the number of live vectors that follows n in the sequence, or 0 if the sequence has no valid next number. */
 static int next_live(const tt_fold_spec *item, int n) {
   if (item->n == 1 && *item->of == TT_SEQ_RING) return n - 1;
   if (item->n == 1 && *item->of == TT_SEQ_HALVING) return (n + 1) / 2;
@@ -57,7 +57,7 @@ int tt_fold_spec_sequence(const tt_fold_spec *how, int levels, int i, int size, 
   return length;
 }
 
-/* Returns the position of a level, counted from the outermost. */
+/* Returns the number of a level, counted from the outermost level. */
 static int from_outside(const tt_group *g, int level) {
   return g->inner ? g->levels - 1 - level : level;
 }
@@ -69,7 +69,7 @@ const char *tt_fold_spec_refuse_all(const tt_fold_spec *how, const tt_group *g) 
   return wrong;
 }
 
-/* Folds a level. If `ends`, this is the last level, and the complete sum is stored in `to`. */
+/* Folds a level. If `ends` is set, this is the last level, and the complete sum is stored in `to`. */
 static void fold_level(tt_fold *f, int level, const tt_fold_spec *how, int *live, bool ends,
                        tt_buf to) {
   const tt_group *g = &f->g;
@@ -84,7 +84,7 @@ static void fold_level(tt_fold *f, int level, const tt_fold_spec *how, int *live
   f->touched = 0;
 }
 
-/* Sends the rank's own sum down the circle, then each sum received from above. */
+/* Sends this rank's sum down the circle, followed by each sum that it receives from above. */
 static void walk_on(tt_fold *f, int level, bool from_src) {
   const tt_group *g = &f->g;
   const int n = g->size[level];

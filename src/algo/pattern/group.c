@@ -92,8 +92,8 @@ bool tt_group_fits(const tt_group *g, const tt_tree *tree) {
   return true;
 }
 
-/* Finds the *left-th product equal to `ranks` that continues the first n factors in `sizes`, reducing *left by the number
- * of products passed. Returns its number of factors, or 0 if there are too few products. */
+/* Finds the *left-th factorization of `ranks` whose first n factors are those in `sizes`. Returns its number of
+ * factors. If there are too few factorizations, subtracts their number from *left and returns 0. */
 static int nth_factorization(int ranks, int n, int *left, int sizes[TT_LEVELS]) {
   if (ranks == 1) return n >= 2 && (*left)-- == 0 ? n : 0;
   for (int factor = 2; factor <= ranks && n < TT_LEVELS; factor++) {
@@ -114,8 +114,8 @@ int tt_group_peer(const tt_group *g, int level, int by) {
   return tt_mod(g->rank + (int64_t)(digit - g->digit[level]) * g->apart[level], g->ranks);
 }
 
-/* Returns the blocks of `count` members of a circle of n members. Member a has blocks g->runs * a/n up to g->runs *
- * (a+1)/n. */
+/* Returns the blocks of `count` consecutive members of a circle of n members. Member a has blocks g->runs * a/n up to
+ * g->runs * (a+1)/n. */
 static tt_span vectors_of_members(const tt_group *g, tt_buf buf, int n, int first, int count) {
   const int64_t all = g->runs, end = first + count;
   const int64_t lo = all * first / n, hi = end > n ? all + all * (end - n) / n : all * end / n;

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-/* Appends levels that distribute `data` ranks as evenly as possible over `nodes` nodes, and the other parameters. */
+/* Appends levels that spread `data` ranks as evenly as possible over `nodes` nodes, followed by the other parameters. */
 static void write_sample(const char *outer, int nodes, int data, const char *per, int trees,
                          bool spread, tt_text *params) {
   const int each = data / nodes, more = data % nodes;
@@ -18,7 +18,7 @@ static void write_sample(const char *outer, int nodes, int data, const char *per
   if (spread) tt_text_add(params, ",spread");
 }
 
-/* For each sample, how it divides the nodes into n groups, and the level of its helpers. */
+/* The shapes of samples: how the nodes are divided into n groups, and on which level the helpers are. */
 static const struct {
   const char *outer, *per;
   int nodes;            /* nodes per group */

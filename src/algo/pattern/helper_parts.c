@@ -70,7 +70,7 @@ tt_span tt_helpers_whole(const tt_helpers *h, int tree, tt_buf buf) {
                   : tt_inner_whole(&in, tree, buf);
 }
 
-/* Describes a node as a circle whose members have runs of blocks. */
+/* Describes the ranks of a node as a circle. Each member of the circle owns a run of blocks. */
 static int runs_in_node(const tt_helpers *h, int rank, tt_group *g) {
   const int node = tt_helpers_node_of(h, rank), first = tt_helpers_first_of(h, node);
   const int n = tt_helpers_first_of(h, node + 1) - first;

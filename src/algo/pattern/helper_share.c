@@ -102,7 +102,7 @@ void tt_share_build(tt_builder *b, const tt_ask *ask) {
   for (int h = 0; h < s.helpers; h++) tt_recv(b, s.data + h, part_of(b, &s, h, TT_DST));
 }
 
-/* Proposes some shares, with each kind of fold and one to four helpers. */
+/* Proposes one to four helpers. For each number of helpers, proposes several shares and both kinds of fold. */
 bool tt_share_sample(int ranks, int *i, tt_text *params) {
   static const char *const share[] = {"1/4", "1/2", "3/8", "7/32"}, *const how[] = {"", ",ring"};
   for (int helpers = 1; helpers <= 4 && ranks - helpers >= 2; helpers++)

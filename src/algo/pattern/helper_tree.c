@@ -45,7 +45,7 @@ static int level_named(const tt_helpers *h, const tt_arg *per) {
   return l >= 0 ? l : -2;
 }
 
-/* Determines the level of the lowest row and the number of trees. Returns NULL, or the reason why nothing fits. */
+/* Determines the level of the lowest row and the number of trees. Returns NULL, or an error message if no choice is possible. */
 static const char *fit(tt_helpers *h, int helpers, const tt_arg *per, int trees) {
   const int named = level_named(h, per);
   if (per && named < -1) return "per= names the level of nodes, or one that holds them";
@@ -99,7 +99,7 @@ static tt_owned blocks_of_tree(const tt_helpers *h, int tree) {
   return tt_owned_of_tree(h->data, h->rows.trees, tree);
 }
 
-/* Returns the blocks of a tree that belong to ranks in a group of a row. */
+/* Returns the blocks in one tree that are owned by the ranks of a group of this row. */
 static tt_owned blocks_of_group(const tt_helpers *h, int row, int group, int tree) {
   const int level = h->rows.row[row].level;
   const int lo = tt_tree_rank(&h->tree, level, group),
@@ -138,7 +138,7 @@ static post post_of(const tt_helpers *h, int rank) {
   return p;
 }
 
-/* Returns the number of consecutive nodes from `node` up to `end` whose ranks own the same parts. */
+/* Returns how many consecutive nodes, from `node` up to `end`, have ranks that own the same parts as those of `node`. */
 static int alike_from(const tt_helpers *h, int node, int end) {
   const int size = tt_helpers_first_of(h, node + 1) - tt_helpers_first_of(h, node);
   int n = 1;
@@ -167,7 +167,7 @@ static bool group_gets(const tt_helpers *h, const tt_ask *ask, int row, int grou
 
 /* ---- ranks with data ---- */
 
-/* Exchanges whole parts of all trees with the helpers. Used only by a root. */
+/* Exchanges the complete part of every tree with its helper. Used only by the root of a collective. */
 static void trade_whole(tt_builder *b, const tt_ask *ask, const tt_helpers *h, bool sends) {
   const int group = group_of_rank(h, 0, ask->rank);
   for (int t = 0; t < h->rows.trees; t++) {
@@ -191,7 +191,7 @@ static void trade_parts(tt_builder *b, const tt_ask *ask, const tt_helpers *h, t
   free_list(b, &parts);
 }
 
-/* Lets the root scatter its vector within its node, or gather the sum there, with a part for each rank. */
+/* Lets the root scatter its vector to the ranks of its node, or gather the sum from them. Each rank has a separate part. */
 static void trade_in_node(tt_builder *b, const tt_ask *ask, const tt_helpers *h, bool scatters) {
   const int node = tt_helpers_node_of(h, ask->root), root = ask->root;
   const bool am_root = ask->rank == root;
@@ -209,7 +209,7 @@ static void trade_in_node(tt_builder *b, const tt_ask *ask, const tt_helpers *h,
   free_list(b, &parts);
 }
 
-/* Returns the helper of the tree that contains this rank's block. */
+/* Returns the helper that sends or receives the block of this rank. */
 static int helper_of_block(const tt_ask *ask, const tt_helpers *h) {
   int t = 0;
   while (ask->rank >= blocks_of_tree(h, t).hi) t++;
@@ -231,7 +231,7 @@ static void be_owner(tt_builder *b, const tt_ask *ask, const tt_helpers *h) {
   }
 }
 
-/* Runs a reduce or broadcast with `spread`: all ranks of the root's node exchange data with the helpers. */
+/* Runs a reduce or a broadcast with `spread`: all ranks of the root's node exchange data with the helpers. */
 static void be_near_root(tt_builder *b, const tt_ask *ask, const tt_helpers *h) {
   const bool reduces = ask->coll == TUTTI_REDUCE, am_root = ask->rank == ask->root;
   if (tt_helpers_node_of(h, ask->rank) != tt_helpers_node_of(h, ask->root)) return;
@@ -268,7 +268,7 @@ typedef struct helper {
   tt_span sum;
 } helper;
 
-/* Receives a part from ranks and adds it to the sum. The first part is only stored. */
+/* Receives a part from each of the ranks and adds it to the sum. The very first part is stored without an addition. */
 static void add_in(const helper *x, tt_peers from, tt_span part, bool first, bool last) {
   if (first) {
     tt_recv(x->b, from.first, part);
@@ -278,7 +278,7 @@ static void add_in(const helper *x, tt_peers from, tt_span part, bool first, boo
   if (last && x->at.top) tt_mark_completes(x->b);
 }
 
-/* Exchanges parts with the ranks of `n` nodes of equal size: adds their parts, or sends the sums back. */
+/* Exchanges parts with all ranks of `n` nodes of equal size. Either adds the parts that they send, or sends them the sums. */
 static void trade_with_nodes(const helper *x, int node, int n, bool sends, bool first, bool last) {
   const int begin = tt_helpers_first_of(x->h, node),
             size = tt_helpers_first_of(x->h, node + 1) - begin;
@@ -327,7 +327,7 @@ static void serve_helpers(const helper *x) {
   tt_send_all(x->b, all, x->sum);
 }
 
-/* Exchanges blocks with each rank below (lowest row) or each helper below. */
+/* Exchanges blocks with everything directly below this helper: with ranks in the lowest row, otherwise with helpers. */
 static void trade_owned(const helper *x, bool sends) {
   const int row = x->at.row, tree = x->at.tree;
   const tt_owned mine = blocks_of_group(x->h, row, x->at.group, tree);
@@ -342,8 +342,8 @@ static void trade_owned(const helper *x, bool sends) {
   }
 }
 
-/* With a root, exchanges its vector with the one group below that contains the root, with the root itself, or with the
- * ranks of its node. */
+/* Exchanges the root's vector with the group below that contains the root. In the lowest row, exchanges it with the
+ * root itself or, with `spread`, with all ranks on the root's node. */
 static void trade_towards_root(const helper *x, bool sends) {
   const tt_helpers *h = x->h;
   const int row = x->at.row, root = x->ask->root;
@@ -393,7 +393,7 @@ static void help_all(const helper *x, int up) {
     serve_below(x);
 }
 
-/* Runs a reduce-scatter, which moves the blocks of the ranks below down, or an all-gather, which moves them up. */
+/* Runs a reduce-scatter or an all-gather. The blocks of the ranks below are sent down in the former and up in the latter. */
 static void help_owners(const helper *x, int up) {
   const bool scatters = x->ask->coll == TUTTI_REDUCE_SCATTER;
   const tt_owned mine = blocks_of_group(x->h, x->at.row, x->at.group, x->at.tree);

@@ -26,7 +26,7 @@ void tt_pingpong_send(tt_pingpong *t, tt_peers to) {
   t->held = true;
 }
 
-/* Returns the buffer for the next sum. If *late is set, the sum must later be copied to dst, which is still in use. */
+/* Returns the buffer for the next sum. Sets *late if dst is still in use, so that the sum must be copied to dst later. */
 static tt_span next_place(tt_pingpong *t, bool *late) {
   const bool first = t->in_dst && t->i == 0 && t->held, last = ++t->i == t->n;
   tt_span to = (t->n - t->i) % 2 ? in_tmp(t, 0) : in_dst(t);

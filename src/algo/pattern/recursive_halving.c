@@ -26,7 +26,7 @@ void tt_halving_scatter(const tt_halving *h, tt_buf have) {
   }
 }
 
-/* Returns true if the member has its part of step i after a spread. */
+/* Returns true if the member already received its part of step i in a spread. */
 static bool has(const tt_halving *h, int member, int i) {
   return h->root >= 0 && (member ^ h->root) >> i == 0;
 }

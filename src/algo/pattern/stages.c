@@ -51,7 +51,7 @@ static const char *say(const char *format, const char *word, const char *more) {
   return text;
 }
 
-/* Returns the request to a stage's algorithm, for the first or for the reverse phase. */
+/* Returns the request that is passed to the algorithm of a stage, for either the first or the reverse phase. */
 static tt_ask ask_of(const tt_ask *ask, const stage *s, bool first, bool back) {
   tt_ask own = {
       .plan = back ? s->way_back : s->plan, .coll = ask->coll, .ranks = s->size, .rank = s->digit};
@@ -60,7 +60,7 @@ static tt_ask ask_of(const tt_ask *ask, const stage *s, bool first, bool back) {
   return own;
 }
 
-/* Lists the levels of more than one rank and returns their number. */
+/* Lists the levels that have more than one rank, and returns their number. */
 static int list_levels(const tt_ask *ask, const tt_tree *tree, composition *c) {
   int apart = 1;
   c->n = 0;
@@ -75,7 +75,7 @@ static int list_levels(const tt_ask *ask, const tt_tree *tree, composition *c) {
   return c->n;
 }
 
-/* Two-shot has no all-gather, so one-shot is used for its reverse phase. */
+/* The two-shot algorithm has no all-gather, so its reverse phase is run by one-shot. */
 tutti_status tt_stage_way_back(const tt_plan_spec *plan, const tt_plan_spec **back) {
   *back = plan;
   return tt_algo_does(plan, TUTTI_ALLGATHER) ? TUTTI_OK : tt_plan_spec_named("one-shot", back);
@@ -103,7 +103,7 @@ static uint64_t common_multiple(uint64_t a, uint64_t b) {
   return a / x * b;
 }
 
-/* Computes the number of blocks of the vector such that each block of a stage is a run of them. */
+/* Determines the number of blocks in the vector, such that each block of a stage consists of whole, consecutive blocks. */
 static const char *cut(composition *c) {
   uint64_t all = 1;
   for (int i = 0; i < c->n && all <= MOST_BLOCKS; i++)
@@ -138,7 +138,7 @@ static bool is_a_run(const tt_span *span) {
   return span->repeat == 1 && span->first + span->count <= span->ring;
 }
 
-/* Maps a span of the stage to the whole vector. Returns false if no span of the whole vector has these blocks. */
+/* Converts a span of a stage into a span of the whole vector. Returns false if no single span has the same blocks. */
 static bool place(const composition *c, const stage *s, tt_span *span) {
   const uint32_t wide = s->all / s->blocks;
   if (span->buf == TT_TMP && s->all == c->blocks && wide == 1) return true;
@@ -163,7 +163,7 @@ static bool place(const composition *c, const stage *s, tt_span *span) {
   return true;
 }
 
-/* Maps the inputs of a reduction, including the distance between them. */
+/* Converts the inputs of a stage's reduction, including the distance between two inputs. */
 static bool place_inputs(const composition *c, const stage *s, tt_step *step) {
   tt_span last = step->in;
   last.base += (step->inputs - 1) * step->in_step;
@@ -194,7 +194,7 @@ static bool place_step(const tt_ask *ask, const composition *c, const stage *s, 
   return step->kind != TT_REDUCE || !step->inputs || place_inputs(c, s, step);
 }
 
-/* Appends a stage, or only checks that this is possible if b is NULL. Returns NULL, or the reason for the failure. */
+/* Appends the steps of a stage or, if b is NULL, only checks that they can be appended. Returns NULL, or an error message. */
 static const char *append(tt_builder *b, const tt_ask *ask, const composition *c, const stage *s,
                           const tt_sched *sched) {
   for (uint32_t i = 0; i < sched->nsteps; i++) {
@@ -237,7 +237,7 @@ const char *tt_stages_refuse(const tt_ask *ask, const tt_tree *tree) {
   return tt_plan_spec_stages(ask->plan)->n == c.n ? NULL : TT_STAGES_WRONG;
 }
 
-/* Creates the composition, which must be freed even after a failure. Returns NULL, or the reason for the failure. */
+/* Creates a composition. The caller must free it even if this fails. Returns NULL, or the reason for the failure. */
 static const char *compose(const tt_ask *ask, const tt_tree *tree, composition *c) {
   *c = (composition){.n = 0};
   list_levels(ask, tree, c);
@@ -267,8 +267,8 @@ static bool same_levels(const tt_tree *a, const tt_tree *b) {
   return same;
 }
 
-/* Returns true if all stages are uniform. A stage that sums its whole part in several blocks is not: it completes some of
- * them earlier on some ranks than on others, and the stages outside it start with the completed blocks. */
+/* Returns true if all stages are uniform. A stage that sums its whole part in several blocks is not uniform, because some
+ * ranks complete some of the blocks earlier than other ranks do. The stages outside it start with the completed blocks. */
 static bool stages_are_uniform(const tt_ask *ask, const composition *c) {
   for (int i = 0; i < c->n; i++) {
     if (i > 0 && !c->of[i].scatters && c->of[i].blocks > 1) return false;

@@ -72,7 +72,7 @@ static void find_path(uneven *u, int rank) {
   }
 }
 
-/* Returns vectors lo..hi-1 of this rank's circle at a level, limited to the rank's columns on the inner levels. */
+/* Returns vectors lo..hi-1 of this rank's circle on a level. On inner levels, includes only the columns that the rank owns. */
 static tt_uneven_set vectors(const uneven *u, int level, int lo, int hi) {
   const path *me = &u->me;
   const int n = me->of[level];
@@ -106,8 +106,8 @@ static void trade_with(uneven *u, const deal *x, int partner) {
   }
 }
 
-/* Exchanges data with the ranks of a domain of the level above `level` that share inner columns with this rank. In each
- * inner group, members whose columns may overlap are neighbours. */
+/* Exchanges data with those ranks of a domain whose inner columns overlap the columns of this rank. The domain is on
+ * the level above `level`. Within each inner group, the members with overlapping columns are neighbours. */
 static void trade_within(uneven *u, deal *x, int level, int domain) {
   if (level == u->tree->levels) {
     trade_with(u, x, domain);
@@ -122,7 +122,7 @@ static void trade_within(uneven *u, deal *x, int level, int domain) {
   }
 }
 
-/* Sends or receives vectors lo..hi-1, with all partners in the member `by` positions up the circle. */
+/* Exchanges vectors lo..hi-1 with all partners in one member of the circle, which is `by` positions above this one. */
 static void trade(uneven *u, deal x, int level, int by, int lo, int hi) {
   const path *me = &u->me;
   const int member = tt_mod(me->member[level] + by, me->of[level]);
@@ -130,7 +130,7 @@ static void trade(uneven *u, deal x, int level, int by, int lo, int hi) {
   trade_within(u, &x, level + 1, tt_tree_first(u->tree, level, me->group[level]) + member);
 }
 
-/* Copies vectors lo..hi-1 into one buffer if they are in two, and returns the buffer. */
+/* Returns the buffer that contains vectors lo..hi-1. If they are spread over two buffers, first copies them into one. */
 static tt_buf collect_in_one_buffer(uneven *u, int level, int lo, int hi) {
   if (u->touched >= hi) return TT_SRC;
   if (u->touched <= lo) return u->work;
@@ -145,7 +145,7 @@ static tt_buf collect_in_one_buffer(uneven *u, int level, int lo, int hi) {
   return u->work;
 }
 
-/* Folds a level. On circles of two, both members add in the same order. */
+/* Folds one level. On a circle of two, both members add the operands in the same order. */
 static void reduce_scatter_level(uneven *u, int level, const int *live, int length) {
   const tt_side side = u->me.of[level] == 2 && u->me.member[level] ? TT_OWN_LAST : TT_OWN_FIRST;
   for (int i = 0; i + 1 < length; i++) {
@@ -159,7 +159,7 @@ static void reduce_scatter_level(uneven *u, int level, const int *live, int leng
   }
 }
 
-/* Gathers a level. An all-gather starts with the rank's own block, which is still in src. */
+/* Gathers the vectors on one level. In an all-gather, the block of this rank is still in src at the start. */
 static void allgather_level(uneven *u, int level, const int *live, int length) {
   for (int i = length - 2; i >= 0; i--) {
     const int n = live[i], m = live[i + 1], d = n - m;
@@ -169,7 +169,7 @@ static void allgather_level(uneven *u, int level, const int *live, int length) {
   }
 }
 
-/* Folds the levels from the innermost up to level `from`. Returns the buffer with the rank's part. */
+/* Folds all levels from the innermost to level `from`, and returns the buffer that then has this rank's part. */
 static tt_buf go_down(uneven *u, const tt_fold_spec *how, int *live, int from) {
   bool summed = false;
   for (int level = u->tree->levels - 1; level >= from; level--) {
@@ -202,7 +202,7 @@ static void end(uneven *u, int *live) {
   free(live);
 }
 
-/* Allocates an array for the numbers of live vectors of any level. Returns NULL if out of memory. */
+/* Allocates an array that is large enough for the numbers of live vectors on any level. Returns NULL if out of memory. */
 static int *live_vectors(const tt_tree *t) {
   int most = 1;
   for (int level = 0; level < t->levels; level++)

@@ -17,8 +17,8 @@ typedef struct run { /* a range of columns */
   int lo, hi;
 } run;
 
-/* Returns the number of columns of a level's row: enough to divide it fairly among the members of the largest and of the
- * smallest group, and among `parts` groups. */
+/* Returns the number of columns in a row of this level. It allows a fair division among the members of the largest
+ * group, among those of the smallest group, and among `parts` groups. */
 static int columns_of(const tt_tree *t, int level, int parts) {
   const int most = (int)tt_max((size_t)t->level[level].most, (size_t)parts);
   int all = t->level[level].each ? t->level[level].each : 1;
@@ -58,19 +58,19 @@ tt_uneven_cut tt_uneven_cut_of(const tt_inner *in, tutti_coll coll) {
   return cut;
 }
 
-/* A row of n columns. Member a of m owns the columns x with a/m <= (x + p/q) / n < (a+1)/m. If there are n members, each
- * owns one column for any p/q. */
+/* A row of n columns that is divided among m members. Member a owns the columns x with a/m <= (x + p/q) / n < (a+1)/m.
+ * If m equals n, each member owns one column for any p/q. */
 typedef struct columns {
   int n, p, q;
 } columns;
 
-/* Returns the first column of a member, which is the end of the columns of the previous member. */
+/* Returns the first column that a member owns. The columns of the previous member end there. */
 static int column_at(int member, int n, const columns *w) {
   const int64_t parts = (int64_t)n * w->q;
   return (int)(((int64_t)member * w->n * w->q - (int64_t)n * w->p + parts - 1) / parts);
 }
 
-/* Returns the columns that both own. The range is empty if hi <= lo. */
+/* Returns the columns that are owned by both members of a share. If hi <= lo, the range is empty. */
 static run columns_shared(const tt_share *x, const columns *w) {
   const run mine = {column_at(x->a, x->n, w), column_at(x->a + 1, x->n, w)};
   const run theirs = {column_at(x->b, x->m, w), column_at(x->b + 1, x->m, w)};
@@ -78,7 +78,7 @@ static run columns_shared(const tt_share *x, const columns *w) {
                mine.hi < theirs.hi ? mine.hi : theirs.hi};
 }
 
-/* Returns the columns of the set's members on its own level. If they wrap, hi is beyond the end of the row. */
+/* Returns the columns owned by the set's members on the level of the set. If they wrap, hi exceeds the row's length. */
 static run columns_of_members(const tt_uneven_set *s, const columns *w) {
   const int end = s->first + s->members, lo = column_at(s->first, s->of, w);
   if (end <= s->of) return (run){lo, column_at(end, s->of, w)};
@@ -86,7 +86,7 @@ static run columns_of_members(const tt_uneven_set *s, const columns *w) {
   return lo < w->n ? (run){lo, w->n + rest} : (run){0, rest};
 }
 
-/* Appends a span, or extends the last span if this one continues it. */
+/* Appends a span to the list. If the span continues the last one in the list, extends that one instead. */
 static void append(tt_span_list *list, tt_span span) {
   tt_span_tidy(&span);
   tt_span *last = list->n ? &list->at[list->n - 1] : NULL;
@@ -107,13 +107,13 @@ static void append(tt_span_list *list, tt_span span) {
 
 /* ---- columns of levels ---- */
 
-/* Returns the row of a level. p/q is slightly less than 1, so that the division rounds down. */
+/* Returns the row of columns on a level. p/q is slightly less than 1, so that divisions round down. */
 static columns row_of_level(const tt_uneven_cut *cut, int level) {
   return (columns){cut->columns[level], (1 << 20) - 1, 1 << 20};
 }
 
-/* Appends the spans of columns `own` of level l, which may wrap, combined with columns inner[i] of each level i inside
- * it. */
+/* Appends the spans of those blocks that are in columns `own` of level l and in columns inner[i] of each level i inside
+ * it. `own` may wrap. */
 static void spans_inside(const tt_uneven_cut *cut, int l, run own, const run *inner, tt_buf buf,
                          tt_span_list *list) {
   const int levels = cut->tree->levels;
@@ -136,7 +136,7 @@ static void spans_inside(const tt_uneven_cut *cut, int l, run own, const run *in
   }
 }
 
-/* Computes the columns of these shares at level `from` and inside it. Returns false if a share has no columns. */
+/* Computes the columns of the shares on level `from` and on each level inside it. Returns false if some share is empty. */
 static bool runs_of_shares(const tt_uneven_cut *cut, int from, const tt_share *shares, run *runs) {
   for (int i = from; i < cut->tree->levels; i++) {
     const columns at = row_of_level(cut, i);
@@ -179,8 +179,8 @@ typedef struct narrowing {
 
 static void narrow(const narrowing *x, int level, tt_span domains);
 
-/* Restricts a pattern of domains of the same size to columns `own` of their members. The first member of domain d has the
- * number d * size + offset. */
+/* Restricts a pattern of domains that all have `size` members to columns `own` of the members. The first member of
+ * domain d has the number d * size + offset. */
 static void narrow_alike(const narrowing *x, int level, tt_span d, int size, int64_t offset,
                          run own) {
   const uint32_t n = (uint32_t)size, lo = (uint32_t)own.lo, count = (uint32_t)(own.hi - own.lo);
@@ -207,7 +207,7 @@ static void narrow_alike(const narrowing *x, int level, tt_span d, int size, int
   }
 }
 
-/* Returns the part of a line of domains from `from` up to but excluding `end`. */
+/* Returns the domains of a line that lie between `from` (included) and `end` (excluded). */
 static tt_span clip_line(const tt_span *d, uint32_t at, uint32_t count, int64_t from, int64_t end) {
   const int64_t start = d->base + (int64_t)at * d->stride, stride = d->stride;
   const int64_t lo = from <= start ? 0 : (from - start + stride - 1) / stride;
@@ -222,8 +222,8 @@ static tt_span clip_line(const tt_span *d, uint32_t at, uint32_t count, int64_t 
                    1};
 }
 
-/* Restricts the part of a pattern that is in a run of domains of the same size: all complete rows together, then the
- * incomplete row at either end. */
+/* Restricts those domains of a pattern that lie in a run of domains of equal size. Handles all complete rows of the
+ * pattern together, and the incomplete rows at both ends separately. */
 static void narrow_in_run(const narrowing *x, int level, const tt_span *d, const tt_tree_run *r,
                           run own) {
   const int64_t from = r->before, end = from + r->times, row = (int64_t)d->stride * d->ring;
@@ -264,7 +264,7 @@ static int groups_of(const tt_tree *t, int level) {
   return groups;
 }
 
-/* Returns the i-th run of groups of a level. A level without a list has a single run. */
+/* Returns the i-th run of groups on a level. If the level has no list of runs, all of its groups form a single run. */
 static tt_tree_run run_of_groups(const tt_tree *t, int level, int i) {
   if (t->level[level].each) return (tt_tree_run){t->level[level].each, groups_of(t, level), 0, 0};
   return t->run[t->level[level].at + i];
@@ -281,8 +281,8 @@ static run columns_in_piece(const narrowing *x, int level, int size, int j, int 
                                : columns_of_members(x->set, &w);
 }
 
-/* Restricts the pattern to columns `own` of these groups. On the set's own level, all groups are included; inside it,
- * only those of the pattern. */
+/* Restricts a pattern to columns `own` of a run of groups. On the level of the set, all groups of the run are included.
+ * On the levels inside it, only groups in the pattern are. */
 static void take(const narrowing *x, int level, const tt_span *domains, const tt_tree_run *r,
                  run own) {
   if (own.hi <= own.lo) return;
@@ -294,9 +294,9 @@ static void take(const narrowing *x, int level, const tt_span *domains, const tt
                      (uint32_t)(own.hi - own.lo), (uint32_t)r->size, 1, (uint32_t)r->times});
 }
 
-/* Restricts a pattern of domains of the level above `level` to those in the set. Each piece of a long run assigns the
- * columns to members differently, so that the indivisible columns do not all go to the same member. Consecutive pieces
- * with the same columns stay together. */
+/* Restricts a pattern of domains to the members that are in the set. The members are on `level`, the domains are one
+ * level above. If the columns do not divide evenly, different pieces of a long run assign the remainder to different
+ * members. Consecutive pieces with the same columns are handled together. */
 static void narrow(const narrowing *x, int level, tt_span domains) {
   if (level == x->tree->levels) {
     append(x->list, domains);
