@@ -301,7 +301,7 @@ static void example_every_start(tutti_comm *comm) {
   CHECK(tutti_scatterv_start(comm, in, out[13], counts, TUTTI_FLOAT, 0, next++));
   CHECK(tutti_alltoallv_start(comm, in, counts, out[14], counts, TUTTI_FLOAT, next++));
   CHECK(tutti_barrier_start(comm, next++));
-  CHECK(tutti_wait_any(FORMS, r, &first)); /* one of them has completed; its handle is NULL now */
+  CHECK(tutti_wait_any(FORMS, r, &first)); /* one request has completed: r[first] is NULL now */
   check(first < FORMS && !r[first], "one has completed");
   CHECK(tutti_wait_all(FORMS, r));
 }

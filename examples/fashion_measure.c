@@ -7,7 +7,7 @@
  *           the median over the rounds.
  * Honest    Sums also advance inside start and test. That time is not waiting, but it is not free
  *           either, so the program prints it together with the duration of the whole step, which is
- *           what the user notices. "No core" is the time in which a rank was ready to run but had
+ *           what the user notices. "No core" is the time when a rank was ready to run but had
  *           no core, because of other ranks or programs. The other times include it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
