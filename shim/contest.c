@@ -48,8 +48,8 @@ static double best(const double *ns) {
   return least;
 }
 
-/* Agrees on the faster one. If the ranks cannot agree, their communicator has failed, and the next
- * call reports the reason. */
+/* Agrees with the other ranks on which of tutti and the MPI is faster. If the ranks cannot agree, the communicator has
+ * failed, and the next call reports the reason. */
 static void settle(turn *t, uint32_t counted) {
   double slowest[2 * TURN_ROUNDS];
   t->settled = true;
