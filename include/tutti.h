@@ -220,12 +220,13 @@ TUTTI_API tutti_status tutti_allreduce(tutti_comm *comm, const void *src, void *
                                        tutti_type type, tutti_op op);
 
 /** Sum the src of all ranks; rank r receives elements [r*count, (r+1)*count) of the sum.
- *  src    P * count elements;  dst  count elements. In place: dst is src + rank*count; the remainder of src is unchanged. */
+ *  src    has P * count elements;  dst  has count elements. For a call in place, dst is src + rank*count, and the remainder
+ *         of src is unchanged. */
 TUTTI_API tutti_status tutti_reduce_scatter(tutti_comm *comm, const void *src, void *dst,
                                             size_t count, tutti_type type, tutti_op op);
 
-/** Every rank receives every rank's `count` elements, in rank order.
- *  src    count elements;  dst  P * count elements. In place: src is dst + rank*count. */
+/** Every rank receives `count` elements from each rank, in rank order.
+ *  src    has count elements;  dst  has P * count elements. For a call in place, src is dst + rank*count. */
 TUTTI_API tutti_status tutti_allgather(tutti_comm *comm, const void *src, void *dst, size_t count,
                                        tutti_type type);
 
@@ -243,13 +244,13 @@ TUTTI_API tutti_status tutti_gatherv(tutti_comm *comm, const void *src, void *ds
 TUTTI_API tutti_status tutti_scatterv(tutti_comm *comm, const void *src, void *dst,
                                       const size_t *counts, tutti_type type, int root);
 
-/** Copy `count` elements of rank `root`'s src into every rank's dst.
- *  src    read only on the root, where it may equal dst. */
+/** Copy `count` elements from src on rank `root` to dst on every rank.
+ *  src    is read only on the root, where it may equal dst. */
 TUTTI_API tutti_status tutti_broadcast(tutti_comm *comm, const void *src, void *dst, size_t count,
                                        tutti_type type, int root);
 
 /** Combine the src of all ranks as tutti_allreduce does. Only rank `root` receives the result.
- *  dst    written only on the root, where it may equal src; ignored on other ranks. */
+ *  dst    is written only on the root, where it may equal src. It is ignored on other ranks. */
 TUTTI_API tutti_status tutti_reduce(tutti_comm *comm, const void *src, void *dst, size_t count,
                                     tutti_type type, tutti_op op, int root);
 
@@ -260,23 +261,24 @@ TUTTI_API tutti_status tutti_scan(tutti_comm *comm, const void *src, void *dst, 
                                   tutti_type type, tutti_op op);
 
 /** Rank r receives the sum (or minimum, ...) over ranks 0 to r-1, in rank order as in tutti_scan. Rank 0 receives nothing.
- *  dst    not written on rank 0, where it may be NULL. */
+ *  dst    is not written on rank 0, where it may be NULL. */
 TUTTI_API tutti_status tutti_exscan(tutti_comm *comm, const void *src, void *dst, size_t count,
                                     tutti_type type, tutti_op op);
 
-/** Rank `root` receives every rank's `count` elements, in rank order.
- *  src    count elements;  dst  P * count elements, ignored on other ranks. In place, on the root: src is dst + root*count. */
+/** Rank `root` receives `count` elements from each rank, in rank order.
+ *  src    has count elements;  dst  has P * count elements, and is ignored on other ranks. For a call in place, src on the
+ *         root is dst + root*count. */
 TUTTI_API tutti_status tutti_gather(tutti_comm *comm, const void *src, void *dst, size_t count,
                                     tutti_type type, int root);
 
-/** Rank r receives elements [r*count, (r+1)*count) of rank `root`'s src.
- *  src    P * count elements, ignored on other ranks;  dst  count elements. In place, on the root: dst is src + root*count. */
+/** Rank r receives elements [r*count, (r+1)*count) of src on rank `root`.
+ *  src    has P * count elements, and is ignored on other ranks;  dst  has count elements. For a call in place, dst on the
+ *         root is src + root*count. */
 TUTTI_API tutti_status tutti_scatter(tutti_comm *comm, const void *src, void *dst, size_t count,
                                      tutti_type type, int root);
 
-/** Every rank sends `count` elements to every rank: block r of this rank's dst is block
- *  `rank` of rank r's src, where `rank` is this rank's number.
- *  src, dst  P * count elements; equal pointers mean in place. */
+/** Every rank sends a block of `count` elements to every rank. Block r of dst on rank s comes from block s of src on rank r.
+ *  src, dst  have P * count elements. Equal pointers mean a call in place. */
 TUTTI_API tutti_status tutti_alltoall(tutti_comm *comm, const void *src, void *dst, size_t count,
                                       tutti_type type);
 
@@ -322,8 +324,8 @@ TUTTI_API tutti_status tutti_wait_all(size_t n, tutti_request **requests);
  *  array, or n if all requests are NULL or idle. Returns the status of that request. */
 TUTTI_API tutti_status tutti_wait_any(size_t n, tutti_request **requests, size_t *index);
 
-/** Free an idle persistent request, or a receive whose message has not begun to arrive, and set *request to NULL.
- *  Returns TUTTI_ERR_STATE if the request is running otherwise. */
+/** Free a request and set *request to NULL. The request must be an idle persistent one, or a receive whose message has not
+ *  begun to arrive. Returns TUTTI_ERR_STATE if the request is running otherwise. */
 TUTTI_API tutti_status tutti_request_free(tutti_request **request);
 
 #ifdef __cplusplus

@@ -107,9 +107,9 @@ TUTTI_API tutti_status tutti_bucket_test(tutti_buckets *buckets, size_t i, int *
  *  TUTTI_ERR_STATE if a tensor is not ready (tutti_error() names it); the statuses of a collective. */
 TUTTI_API tutti_status tutti_buckets_wait(tutti_buckets *buckets);
 
-/** Free the object and its rounding errors; NULL is allowed. During a step, this is possible only
- *  after the step has failed; the step then ends on the other ranks with TUTTI_ERR_ABORTED, unless a
- *  peer was lost. Returns TUTTI_OK; TUTTI_ERR_STATE if sums are in flight. */
+/** Free a tutti_buckets object and its rounding errors. NULL is allowed. During a step, this is possible only after the step
+ *  has failed. The step then ends on the other ranks with TUTTI_ERR_ABORTED, unless a peer was lost. Returns TUTTI_OK;
+ *  TUTTI_ERR_STATE if sums are in flight. */
 TUTTI_API tutti_status tutti_buckets_free(tutti_buckets *buckets);
 
 /** The number of buckets; 0 for NULL. */

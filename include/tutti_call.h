@@ -16,8 +16,8 @@
 extern "C" {
 #endif
 
-/** The arguments of a collective. Fields that the collective does not use are ignored and may be 0. The struct, its
- *  arrays and strings are read only during the call. */
+/** The arguments of a collective call. Fields that the collective does not use are ignored and may be 0. The struct, and the
+ *  arrays and strings that it points to, are read only during the call. */
 typedef struct tutti_call {
   size_t size; /* sizeof(tutti_call) */
   tutti_coll coll;

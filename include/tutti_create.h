@@ -41,8 +41,8 @@ TUTTI_API tutti_status tutti_comm_create(tutti_comm **comm, const tutti_id *id, 
                                          int rank, const tutti_config *config);
 
 /** A key-value store that all ranks share. The functions return 0, or another number on failure.
- *  put     store `n` bytes under a key ("tutti/..."), replacing any earlier value.
- *  get     wait up to `seconds` for a key, and copy at most `size` bytes of its value;
+ *  put     stores `n` bytes under a key ("tutti/..."), replacing any earlier value.
+ *  get     waits up to `seconds` for a key, and copies at most `size` bytes of its value;
  *          *n receives the size of the value in bytes. */
 typedef struct tutti_store {
   size_t size;                                                         /* size of this struct */

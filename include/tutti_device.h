@@ -104,9 +104,10 @@ typedef struct tutti_device {
   const char *(*error)(void *self);
 } tutti_device;
 
-/** Let calls use vectors on another kind of device, described by this table. The table is copied and remains in use for the
- *  life of the process. Call this before the first communicator, tutti_device_here and tutti_info; later calls return
- *  TUTTI_ERR_STATE. Returns TUTTI_ERR_ARG if the table is for another version. */
+/** Let calls use vectors in the memory of another kind of device. The table `device` has the functions for such devices. The
+ *  table is copied, and remains in use for the life of the process. Call this before the first communicator,
+ *  tutti_device_here and tutti_info; later calls return TUTTI_ERR_STATE. Returns TUTTI_ERR_ARG if the table is for another
+ *  version. */
 TUTTI_API tutti_status tutti_device_set(const tutti_device *device);
 
 /* A device's library exports `int tutti_device_of(tutti_device *device, char *why, size_t size)`, which fills

@@ -159,9 +159,9 @@ typedef struct tutti_net_addresses {
   void (*drop)(void *ctx);                /* the last call */
 } tutti_net_addresses;
 
-/* A plugin that makes networks for ranks that no MPI started. TUTTI_NET=NAME loads the library libtutti_NAME.so
- * (tutti_create.h), which exports the function `tutti_net_maker tutti_net_maker_of(void)`. An example is libtutti_ucx.so.
- * Each rank opens an endpoint, and connects it once it knows the addresses of all endpoints. */
+/* A plugin that makes networks for ranks that were not started by an MPI. TUTTI_NET=NAME loads the library libtutti_NAME.so
+ * (tutti_create.h), such as libtutti_ucx.so, which exports the function `tutti_net_maker tutti_net_maker_of(void)`. Each rank
+ * opens an endpoint, and connects it once it knows the addresses of all endpoints. */
 typedef struct tutti_net_maker {
   size_t size;      /* size of this struct */
   size_t table;     /* size of a tutti_net */

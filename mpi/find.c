@@ -54,7 +54,7 @@ static int is_ours(const char *family) {
   return family && strcmp(family, TUTTI_MPI_FAMILY) == 0;
 }
 
-/* Returns the soname of a loaded library, or its file name if it has no soname. */
+/* Returns the soname of a loaded library, or its file name if it has none. */
 static const char *name_of(const struct dl_phdr_info *info) {
   const ElfW(Dyn) *d = NULL;
   const char *strings = NULL, *slash = strrchr(info->dlpi_name, '/');

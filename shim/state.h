@@ -48,7 +48,7 @@ int state_begin(void);
 void state_world(void);
 /* Removes the states of all communicators and frees the shim's MPI objects. Called when MPI_Finalize begins. */
 void state_end(void);
-/* Removes the state of a communicator that is about to be freed. */
+/* Removes the state of a communicator. Called when the program is about to free the communicator. */
 void state_remove(MPI_Comm comm);
 /* Returns the state of a communicator. If tutti cannot serve the communicator, returns NULL and stores the reason in *why. */
 state *state_look(MPI_Comm comm, shim_why *why);

@@ -212,7 +212,7 @@ static ssize_t send_plain(void *self, const void *bytes, size_t n) {
 }
 
 /* Reports whether the socket is full, which the caller needs to know. There is nothing to flush, because a plain connection
- * has no buffer. */
+ * has no buffer for sending. */
 static int flush_plain(void *self) {
   const plain *e = self;
   return e->full ? (errno = EAGAIN, -1) : 0;

@@ -31,8 +31,8 @@
 enum { LOOK_MS = 250 };
 static const double TRY = 0.5; /* in seconds */
 
-/* A connection that watches another host over one rail. Some process on that host is in use. Only the watching thread
- * accesses this. */
+/* A connection that watches another host over one rail, because a process on that host is in use. Only the watching thread
+ * accesses this struct. */
 typedef struct host {
   const ucx_beacon *beacon; /* of a process on the host */
   int process;              /* at the other end of the watch */

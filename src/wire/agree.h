@@ -25,8 +25,9 @@ typedef struct tt_shm_agree_ops {
   void (*enter)(tt_wire *w, uint32_t round, uint64_t ctrl, uint64_t asks);
   /* Returns a live rank that has not entered the round, or -1. */
   int (*awaited)(tt_wire *w, uint32_t round);
-  /* Returns the leader, which is the lowest live rank. Once all live ranks have entered, the leader writes a proposal
-   * whose first members are the live ranks in order, has the remaining members filled in, and decides the proposal. */
+  /* Returns the leader, which is the lowest live rank. When all live ranks have entered the round, the leader writes a
+   * proposal, whose first members are the live ranks in order. After the other members have been filled in, the leader
+   * decides the proposal. */
   int (*leader)(tt_wire *w);
   /* Returns a rank's request. */
   uint64_t (*asks)(tt_wire *w, int rank);
@@ -34,7 +35,7 @@ typedef struct tt_shm_agree_ops {
   void (*decide)(tt_wire *w, uint32_t round, tt_proposal *proposal);
   /* Ends the round with a timeout, unless it has been decided. */
   void (*quit)(tt_wire *w, uint32_t round, int awaited);
-  /* Returns true, and fills in *d, if the round has been decided. */
+  /* Returns true and fills in *d if a decision has been made in this round. */
   bool (*decided)(tt_wire *w, uint32_t round, tt_decision *d);
 } tt_shm_agree_ops;
 
@@ -63,7 +64,7 @@ typedef struct tt_net_agree_ops {
   /* Returns a rank that this rank is waiting for, or -1. */
   int (*awaited)(tt_wire *w);
   bool (*leads)(tt_wire *w);
-  /* Ends the round with a timeout, unless this rank has accepted another rank's proposal. */
+  /* Ends the round with a timeout. Does nothing if this rank has accepted the proposal of another rank. */
   void (*quit)(tt_wire *w, int awaited);
   /* Makes a network for the ranks that continue. `list` must have room for all ranks and receives the members; *mine receives
    * this rank's index in the list. Returns TUTTI_ERR_PEER_LOST if the decision excludes this rank. */

@@ -194,8 +194,7 @@ typedef struct tt_peer_ops {
   tutti_status (*aborted)(tt_wire *w, char *reason, size_t size);
   /* Returns false if the peer's process is known to have ended. */
   bool (*alive)(tt_wire *w, int peer);
-  /* Returns true if the peer's process is known to be stopped (by SIGSTOP or a debugger). NULL if the wire cannot find
-   * out. */
+  /* Returns true if the peer's process is known to be stopped (by SIGSTOP or a debugger). NULL if the wire cannot tell. */
   bool (*stopped)(tt_wire *w, int peer);
   long (*pid)(tt_wire *w, int peer);
   /* Returns a peer's state, or NULL if it is not visible. */

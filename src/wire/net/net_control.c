@@ -55,7 +55,7 @@ static int net_read_record(tt_wire *w, int peer, uint64_t seq, tt_record *record
   return net_silent(w, peer, seq) ? TT_UNKNOWN : 0;
 }
 
-/* A peer on another host sends its state only on request, so this function returns only the state of this rank. */
+/* Returns NULL for all other ranks, because over a network a peer sends its state only on request. */
 static const tt_shown *net_shown(tt_wire *w, int peer) {
   return peer == w->rank ? w->shown : NULL;
 }

@@ -23,9 +23,9 @@ enum {
 };
 _Static_assert((int)TAG_AGREE < (int)TUTTI_NET_TAGS, "tags");
 
-/* Packet header. It holds the low 32 bits of the network's id and of the operation's number, the operation's record (for
- * a point-to-point message, only its stamp and NO_RECORD), and the size of a separate data message that follows. If one
- * follows, the packet itself carries no data. */
+/* The header of a packet. It has the low 32 bits of the network's id and of the operation's number, and the operation's
+ * record. For a point-to-point message, the record has only its stamp and NO_RECORD. The header also has the size of a data
+ * message that follows separately. If a data message follows, the packet itself carries no data. */
 typedef struct tt_heading {
   uint32_t net, seq, hash, root;
   uint64_t count;
@@ -201,7 +201,7 @@ void tt_net_close(tt_wire *w);
 
 /* ---- requests, and their memory (net_slots.c) ---- */
 
-/* Marks the network as failed, so that it is not called again. tutti_error() then describes the
+/* Marks the network as failed, so that none of its functions is called again. Sets tutti_error() to a description of the
  * failed call and the reason. */
 tutti_status tt_net_failed(tt_net *m, const char *what, int peer);
 /* Starts the request described by the slot. If `number` is not NULL, stores the slot's number in *number. */

@@ -35,7 +35,8 @@ typedef struct channel {
   atomic_uint read[TT_STORES];             /* written by the reader: ticks to read COSTS staged
                                               bytes, for each kind of store */
 } channel;
-/* WEIGHED: size in bytes of the smallest piece whose cost is measured; smaller pieces are stored with plain stores. */
+/* WEIGHED: size, in bytes, of the smallest piece whose cost is measured. Smaller pieces are always copied with plain
+ * stores. */
 enum { COSTS = 4096, WEIGHED = 4096 };
 
 /* One end of a channel, private to its rank. */
@@ -66,7 +67,7 @@ static tt_end *in_end(tt_shm *s, int peer, int lane) {
 
 /* ---- sending ---- */
 
-/* Returns the offset of each lane's channel from `writer` to `reader`, or NULL if no channel has been opened yet. */
+/* Returns an array with the offset of each lane's channel from `writer` to `reader`, or NULL if none has been opened. */
 static atomic_ullong *channels_of(const tt_shm *s, int writer, int reader) {
   /* model: publish:find */
   const unsigned long long at =

@@ -43,8 +43,8 @@ typedef struct tt_layout {
   uint64_t bytes;       /* size of the whole block */
 } tt_layout;
 
-/* Computes the layout of a new control block. No other file computes offsets. first: include the parts that all ranks
- * share. */
+/* Computes the layout of a new control block; only shm_layout.c computes offsets. first: include the parts shared by all
+ * ranks. */
 tt_layout tt_shm_layout(int ranks, bool first);
 
 /* One flag slot of an operation's round: the flag, followed by a few bytes. Longer data is in the rank's own control block.

@@ -62,7 +62,7 @@ void tt_sleep_end(tt_wire *w) {
 
 enum { SHUT = -1 };
 
-/* Stores a descriptor plus one, since 0 means none yet. Another thread may have stored its own first; then fd is closed. */
+/* Stores fd + 1 in *wake_fd, where 0 means that no descriptor has been stored. If another thread was faster, closes fd. */
 /* each wake_fd, wake_fds, SHUT: model: wake:door */
 
 static int keep(atomic_int *wake_fd, int fd) {
