@@ -38,7 +38,7 @@ extern "C" {
 
 /* ------------------------------------------------------------- status --- */
 
-/** The return value of a call: 0, or a negative number that identifies the error. */
+/** The status that a call returns: 0 on success, or a negative number that identifies the error. */
 typedef enum tutti_status {
   TUTTI_OK = 0,
   TUTTI_ERR_ARG = -1,          /* an argument is NULL, out of range, or too large */
@@ -57,19 +57,20 @@ typedef enum tutti_status {
   TUTTI_ERR_INTERRUPTED = -14  /* the function of tutti_interrupt_set ended the wait */
 } tutti_status;
 
-/** A short description of a status. Never NULL, even for a number that is not a status. */
+/** Return a short description of a status. The result is never NULL, even if the number is not a status. */
 TUTTI_API const char *tutti_strerror(tutti_status status);
 
-/** A sentence about this thread's last error: what failed, where, and what to do. Never NULL. Valid until this thread's
- *  next call. */
+/** Return a sentence about the last error in this thread. It says what failed, where, and what to do. The result is never
+ *  NULL, and is valid until this thread's next call. */
 TUTTI_API const char *tutti_error(void);
 
-/** Return the library's version as text, "0.1.0", and as numbers in `major`, `minor` and `patch`. Each pointer may be NULL. */
+/** Return the library's version as text, such as "0.1.0", and store its numbers in `major`, `minor` and `patch`. Each pointer
+ *  may be NULL. */
 TUTTI_API const char *tutti_version(int *major, int *minor, int *patch);
 
-/** Send the log (for example, that a rank is late or a setting is invalid) to `fn`. It receives `ctx`, a level (0
- *  warning, 1 information, 2 debug) and a line without the newline. NULL, the default, logs as configured by TUTTI_LOG
- *  (docs/reference/variables.md). Call this before threads use the library. */
+/** Send log messages to `fn`, for example that a rank is late or that a setting is invalid. `fn` receives `ctx`, a level (0
+ *  warning, 1 information, 2 debug) and a line without the newline. NULL, the default, writes the log as configured by
+ *  TUTTI_LOG (docs/reference/variables.md). Call this before other threads use the library. */
 typedef void tutti_log_fn(void *ctx, int level, const char *line);
 TUTTI_API void tutti_log_set(tutti_log_fn *fn, void *ctx);
 
@@ -135,42 +136,44 @@ TUTTI_API size_t tutti_type_size(tutti_type type);
 
 typedef struct tutti_comm tutti_comm; /* a communicator */
 
-/** Create the communicator of all ranks started by `tutti run`. Without `tutti run`, it has one rank. Collective. Each
- *  call creates another, independent communicator. Returns TUTTI_OK; TUTTI_ERR_ARG; TUTTI_ERR_MEMORY; TUTTI_ERR_SYSTEM (the
- *  environment variables do not match the job); TUTTI_ERR_TIMEOUT. */
+/** Create a communicator that contains all ranks started by `tutti run`. Without `tutti run`, it contains only this process.
+ *  All ranks must call this. Each call creates another, independent communicator. Returns TUTTI_OK; TUTTI_ERR_ARG;
+ *  TUTTI_ERR_MEMORY; TUTTI_ERR_SYSTEM (the environment variables do not match the job); TUTTI_ERR_TIMEOUT. */
 TUTTI_API tutti_status tutti_comm_from_env(tutti_comm **comm);
 
-/** Create `n` >= 1 communicators for `n` threads of this process; comms[r] belongs to rank r. One
- *  thread makes this call; then each rank's thread uses its own communicator. */
+/** Create communicators for `n` >= 1 threads of this process, each of which is a rank. comms[r] is for rank r. One thread
+ *  calls this, and each thread then uses its own communicator. */
 TUTTI_API tutti_status tutti_comm_from_threads(int n, tutti_comm **comms);
 
-/** Split into groups of equal `color` (>= 0), in the order of (`key`, old rank). Collective over `comm`. A rank with a
- *  negative color must call this, too, and receives NULL. */
+/** Split a communicator into groups of ranks with equal `color` (>= 0). In a new communicator, ranks are ordered by `key`,
+ *  then by their old rank. All ranks of `comm` must call this. A rank with a negative color receives NULL. */
 TUTTI_API tutti_status tutti_comm_split(tutti_comm *comm, int color, int key, tutti_comm **out);
-/** Create a communicator of the same ranks, with its own resources. Collective. */
+/** Create a communicator with the same ranks as another one, but with separate resources. All ranks must call this. */
 TUTTI_API tutti_status tutti_comm_dup(tutti_comm *comm, tutti_comm **out);
 
-/** Free a communicator; NULL is allowed. Local, but over a network it waits until peers have received everything sent to
- *  them. Returns TUTTI_ERR_STATE if a request is in flight. After TUTTI_ERR_TIMEOUT the communicator has failed on all ranks;
- *  a second call frees it. */
+/** Free a communicator. NULL is allowed. Other ranks need not call this, but over a network it waits until peers have
+ *  received everything that this rank sent to them. Returns TUTTI_ERR_STATE if a request is in flight. After
+ *  TUTTI_ERR_TIMEOUT, the communicator has failed on all ranks, and a second call frees it. */
 TUTTI_API tutti_status tutti_comm_free(tutti_comm *comm);
 TUTTI_API int tutti_comm_rank(const tutti_comm *comm); /* this rank, from 0 to P-1; -1 for NULL */
 TUTTI_API int tutti_comm_size(const tutti_comm *comm); /* the number of ranks, P; -1 for NULL */
 
-/** Abort: every pending and later call on this communicator, on all ranks, returns TUTTI_ERR_ABORTED with `reason` (may be
+/** Abort a communicator. Every pending and later call on it, on all ranks, returns TUTTI_ERR_ABORTED with `reason` (may be
  *  NULL; truncated to 100 bytes). Any thread may call this at any time. */
 TUTTI_API tutti_status tutti_comm_abort(tutti_comm *comm, const char *reason);
 
-/** Check a communicator without waiting and without calls by other ranks. Returns TUTTI_OK, the error that every call on it
- *  returns, or TUTTI_ERR_PEER_LOST if a rank has died. Any thread may call this. While another thread is inside a call, which
- *  reports failures itself, it returns TUTTI_OK. */
+/** Check whether a communicator still works, without waiting and without calls by other ranks. Returns TUTTI_OK, the error
+ *  that every call on the communicator returns, or TUTTI_ERR_PEER_LOST if a rank has died. Any thread may call this. Returns
+ *  TUTTI_OK while another thread is inside a call on the communicator, because that call reports failures itself. */
 TUTTI_API tutti_status tutti_comm_async_error(tutti_comm *comm);
 
-/** End this process's use of tutti. Free all communicators first. Local. Every later call returns TUTTI_ERR_STATE. */
+/** End this process's use of tutti. All communicators must have been freed before. Other ranks need not call this. Every
+ *  later call in this process returns TUTTI_ERR_STATE. */
 TUTTI_API tutti_status tutti_finalize(void);
 
-/** Allocate memory that every rank of the job on this machine can read directly, so that collectives need not copy it first.
- *  It is zeroed, 64-byte aligned, and owned by the caller until tutti_mem_free. If `bytes` is 0, *memory is NULL. Local. */
+/** Allocate memory that every rank of the job on this machine can read directly, so that collectives need not copy data from
+ *  it first. The memory is zeroed, is aligned to 64 bytes, and belongs to the caller until tutti_mem_free. If `bytes` is 0,
+ *  *memory is NULL. Other ranks need not call this. */
 TUTTI_API tutti_status tutti_mem_alloc(tutti_comm *comm, size_t bytes, void **memory);
 /* free memory from tutti_mem_alloc; NULL is allowed */
 TUTTI_API tutti_status tutti_mem_free(tutti_comm *comm, void *memory);
@@ -216,13 +219,14 @@ typedef struct tutti_request tutti_request; /* a request */
 TUTTI_API tutti_status tutti_allreduce(tutti_comm *comm, const void *src, void *dst, size_t count,
                                        tutti_type type, tutti_op op);
 
-/** Rank r receives elements [r*count, (r+1)*count) of the sum.
- *  src    P * count elements;  dst  count elements. In place: dst is src + rank*count; the remainder of src is unchanged. */
+/** Sum the src of all ranks; rank r receives elements [r*count, (r+1)*count) of the sum.
+ *  src    has P * count elements;  dst  has count elements. For a call in place, dst is src + rank*count, and the remainder
+ *         of src is unchanged. */
 TUTTI_API tutti_status tutti_reduce_scatter(tutti_comm *comm, const void *src, void *dst,
                                             size_t count, tutti_type type, tutti_op op);
 
-/** Every rank receives every rank's `count` elements, in rank order.
- *  src    count elements;  dst  P * count elements. In place: src is dst + rank*count. */
+/** Every rank receives `count` elements from each rank, in rank order.
+ *  src    has count elements;  dst  has P * count elements. For a call in place, src is dst + rank*count. */
 TUTTI_API tutti_status tutti_allgather(tutti_comm *comm, const void *src, void *dst, size_t count,
                                        tutti_type type);
 
@@ -240,40 +244,41 @@ TUTTI_API tutti_status tutti_gatherv(tutti_comm *comm, const void *src, void *ds
 TUTTI_API tutti_status tutti_scatterv(tutti_comm *comm, const void *src, void *dst,
                                       const size_t *counts, tutti_type type, int root);
 
-/** Copy `count` elements of rank `root`'s src into every rank's dst.
- *  src    read only on the root, where it may equal dst. */
+/** Copy `count` elements from src on rank `root` to dst on every rank.
+ *  src    is read only on the root, where it may equal dst. */
 TUTTI_API tutti_status tutti_broadcast(tutti_comm *comm, const void *src, void *dst, size_t count,
                                        tutti_type type, int root);
 
-/** Like tutti_allreduce, but only rank `root` receives the result.
- *  dst    written only on the root, where it may equal src; ignored on other ranks. */
+/** Combine the src of all ranks as tutti_allreduce does. Only rank `root` receives the result.
+ *  dst    is written only on the root, where it may equal src. It is ignored on other ranks. */
 TUTTI_API tutti_status tutti_reduce(tutti_comm *comm, const void *src, void *dst, size_t count,
                                     tutti_type type, tutti_op op, int root);
 
 /** Rank r receives the sum (or minimum, ...) over ranks 0 to r. The operands are combined in rank
  *  order, so user-defined ops need not commute.
- *  src, dst  as for tutti_allreduce; avg is TUTTI_ERR_OP. */
+ *  src, dst  the buffers, as for tutti_allreduce. The op avg gives TUTTI_ERR_OP. */
 TUTTI_API tutti_status tutti_scan(tutti_comm *comm, const void *src, void *dst, size_t count,
                                   tutti_type type, tutti_op op);
 
-/** Like tutti_scan, but over ranks 0 to r-1. Rank 0 receives nothing.
- *  dst    not written on rank 0, where it may be NULL. */
+/** Rank r receives the sum (or minimum, ...) over ranks 0 to r-1, in rank order as in tutti_scan. Rank 0 receives nothing.
+ *  dst    is not written on rank 0, where it may be NULL. */
 TUTTI_API tutti_status tutti_exscan(tutti_comm *comm, const void *src, void *dst, size_t count,
                                     tutti_type type, tutti_op op);
 
-/** Rank `root` receives every rank's `count` elements, in rank order.
- *  src    count elements;  dst  P * count elements, ignored on other ranks. In place, on the root: src is dst + root*count. */
+/** Rank `root` receives `count` elements from each rank, in rank order.
+ *  src    has count elements;  dst  has P * count elements, and is ignored on other ranks. For a call in place, src on the
+ *         root is dst + root*count. */
 TUTTI_API tutti_status tutti_gather(tutti_comm *comm, const void *src, void *dst, size_t count,
                                     tutti_type type, int root);
 
-/** Rank r receives elements [r*count, (r+1)*count) of rank `root`'s src.
- *  src    P * count elements, ignored on other ranks;  dst  count elements. In place, on the root: dst is src + root*count. */
+/** Rank r receives elements [r*count, (r+1)*count) of src on rank `root`.
+ *  src    has P * count elements, and is ignored on other ranks;  dst  has count elements. For a call in place, dst on the
+ *         root is src + root*count. */
 TUTTI_API tutti_status tutti_scatter(tutti_comm *comm, const void *src, void *dst, size_t count,
                                      tutti_type type, int root);
 
-/** Every rank sends `count` elements to every rank: block r of this rank's dst is block
- *  `rank` of rank r's src, where `rank` is this rank's number.
- *  src, dst  P * count elements; equal pointers mean in place. */
+/** Every rank sends a block of `count` elements to every rank. Block r of dst on rank s comes from block s of src on rank r.
+ *  src, dst  have P * count elements. Equal pointers mean a call in place. */
 TUTTI_API tutti_status tutti_alltoall(tutti_comm *comm, const void *src, void *dst, size_t count,
                                       tutti_type type);
 
@@ -289,39 +294,38 @@ TUTTI_API tutti_status tutti_alltoallv(tutti_comm *comm, const void *src, const 
 /** Wait until all ranks have called this function. */
 TUTTI_API tutti_status tutti_barrier(tutti_comm *comm);
 
-/** Combine many calls into one: until tutti_group_end, blocking collectives and messages on `comm` are checked and
- *  stored, and return immediately. A buffer that one of them writes must not be used by another. Nonblocking calls return
- *  TUTTI_ERR_STATE. */
+/** Combine many calls into one. Until tutti_group_end, blocking collectives and messages on `comm` are only checked and
+ *  stored, and return immediately. If one of these calls writes to a buffer, no other may use that buffer. Nonblocking calls
+ *  return TUTTI_ERR_STATE. */
 TUTTI_API tutti_status tutti_group_begin(tutti_comm *comm);
-/** Start the stored calls as one request. If `request` is NULL, wait for them. Consecutive allreduces with the same type
- *  and op are summed together, and messages may match in any order. Returns the same errors as the calls. */
+/** End a group of calls, and start all of them as one request. If `request` is NULL, wait for them. Consecutive allreduces
+ *  with the same type and op are summed together, and messages may match in any order. Returns the errors of the calls. */
 TUTTI_API tutti_status tutti_group_end(tutti_comm *comm, tutti_request **request);
 
 /* ------------------------------------------------------------- requests --- */
 
-/** Start a persistent `request`. Returns TUTTI_ERR_STATE if it is running. */
+/** Start a persistent request. Returns TUTTI_ERR_STATE if the request is already running. */
 TUTTI_API tutti_status tutti_request_start(tutti_request *request);
 
-/** Wait until the request completes. A nonblocking request is then freed and *request set to NULL,
- *  even after an error; a persistent one becomes idle. Returns TUTTI_OK immediately if *request is
- *  NULL or an idle persistent request. */
+/** Wait until a request completes. A nonblocking request is then freed and *request set to NULL, even after an error; a
+ *  persistent request becomes idle. Returns TUTTI_OK immediately if *request is NULL or an idle persistent request. */
 TUTTI_API tutti_status tutti_request_wait(tutti_request **request);
 
-/** Progress all requests in flight, without blocking. *done is 1 if this request has completed; it is then freed or idle, as
- *  after tutti_request_wait. */
+/** Make progress on all requests in flight, without blocking. *done is 1 if this request has completed. In that case, the
+ *  request is freed or idle, as after tutti_request_wait. */
 TUTTI_API tutti_status tutti_request_test(tutti_request **request, int *done);
 
-/** Call tutti_request_wait on each of `n` handles, which may be NULL and may belong to several communicators. Waits for
- *  all of them even if one fails, and returns the status of the first that failed. TUTTI_ERR_INTERRUPTED is returned
+/** Wait for each of `n` requests as tutti_request_wait does. They may be NULL, and may belong to several communicators. Waits
+ *  for all of them even if one fails, and returns the status of the first that failed. TUTTI_ERR_INTERRUPTED is returned
  *  immediately. */
 TUTTI_API tutti_status tutti_wait_all(size_t n, tutti_request **requests);
 
-/** Wait until one of `n` requests completes, and complete it as tutti_request_wait does. *index is its position, or n if
- *  all were NULL or idle. Returns its status. */
+/** Wait until one of `n` requests completes, and complete it as tutti_request_wait does. *index receives its position in the
+ *  array, or n if all requests are NULL or idle. Returns the status of that request. */
 TUTTI_API tutti_status tutti_wait_any(size_t n, tutti_request **requests, size_t *index);
 
-/** Free an idle persistent request, or a receive whose message has not begun to arrive, and set *request to NULL.
- *  Returns TUTTI_ERR_STATE if the request is running otherwise. */
+/** Free a request and set *request to NULL. The request must be an idle persistent one, or a receive whose message has not
+ *  begun to arrive. Returns TUTTI_ERR_STATE if the request is running otherwise. */
 TUTTI_API tutti_status tutti_request_free(tutti_request **request);
 
 #ifdef __cplusplus

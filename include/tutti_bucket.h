@@ -34,8 +34,8 @@ typedef struct tutti_tensor {
   tutti_type type; /* type of its elements */
 } tutti_tensor;
 
-/* Settings. If all fields except the size are 0, tensors are averaged in their own type, in buckets
- * of a size that the cost model chooses. */
+/* The settings of a tutti_buckets object. If all fields except the size are 0, tensors are averaged in their own type, in
+ * buckets of a size that the cost model chooses. */
 typedef struct tutti_buckets_config {
   size_t size;  /* sizeof(tutti_buckets_config), set by the caller */
   size_t bytes; /* a bucket is closed at this size; 0: the cost model chooses it
@@ -94,34 +94,34 @@ TUTTI_API void *tutti_bucket_data(const tutti_buckets *buckets, size_t i);
  *  was already declared ready in this step; the statuses of a collective. */
 TUTTI_API tutti_status tutti_bucket_ready(tutti_buckets *buckets, size_t i);
 
-/** Wait until tensor `i` is summed; the caller then owns it again. The step continues. Returns
- *  TUTTI_OK; TUTTI_ERR_ARG; TUTTI_ERR_STATE if this tensor, or one that must start before it, is not
- *  ready, so that the wait would never end; the statuses of a collective. */
+/** Wait until tensor `i` is summed. The caller then owns the tensor again, and the step continues. Returns TUTTI_OK;
+ *  TUTTI_ERR_ARG; TUTTI_ERR_STATE if the wait would never end, because this tensor, or one that must start before it, is not
+ *  ready; the statuses of a collective. */
 TUTTI_API tutti_status tutti_bucket_wait(tutti_buckets *buckets, size_t i);
 
-/** Make progress on all sums in flight, without blocking. *done is set to 1 if tensor `i` is
- *  summed. Between steps, every tensor counts as summed; the same applies to tutti_bucket_wait. */
+/** Make progress on all sums in flight, without blocking. *done is set to 1 if tensor `i` is summed. Between steps, all
+ *  tensors count as summed, here and in tutti_bucket_wait. */
 TUTTI_API tutti_status tutti_bucket_test(tutti_buckets *buckets, size_t i, int *done);
 
-/** Wait until all tensors are summed. This ends the step. Returns TUTTI_OK, also between steps;
- *  TUTTI_ERR_STATE if a tensor is not ready (tutti_error() names it); the statuses of a
- *  collective. */
+/** Wait until all tensors are summed, which ends the step. Between steps, returns TUTTI_OK immediately. Returns TUTTI_OK;
+ *  TUTTI_ERR_STATE if a tensor is not ready (tutti_error() names it); the statuses of a collective. */
 TUTTI_API tutti_status tutti_buckets_wait(tutti_buckets *buckets);
 
-/** Free the object and its rounding errors; NULL is allowed. During a step, this is possible only
- *  after the step has failed; the step then ends on the other ranks with TUTTI_ERR_ABORTED, unless a
- *  peer was lost. Returns TUTTI_OK; TUTTI_ERR_STATE if sums are in flight. */
+/** Free a tutti_buckets object and its rounding errors. NULL is allowed. During a step, this is possible only after the step
+ *  has failed. The step then ends on the other ranks with TUTTI_ERR_ABORTED, unless a peer was lost. Returns TUTTI_OK;
+ *  TUTTI_ERR_STATE if sums are in flight. */
 TUTTI_API tutti_status tutti_buckets_free(tutti_buckets *buckets);
 
 /** The number of buckets; 0 for NULL. */
 TUTTI_API size_t tutti_buckets_count(const tutti_buckets *buckets);
-/** The bucket of tensor `i`, numbered in starting order; 0 if buckets is NULL or i is not a tensor. */
+/** Return the number of the bucket that tensor `i` is in. Buckets are numbered in starting order. Returns 0 if buckets is
+ *  NULL or i is not a tensor. */
 TUTTI_API size_t tutti_bucket_of(const tutti_buckets *buckets, size_t i);
-/** The size in bytes of a full bucket, which is then closed; 0 for NULL. */
+/** Return the size, in bytes, at which a bucket is full and is closed. Returns 0 if buckets is NULL. */
 TUTTI_API size_t tutti_buckets_bytes(const tutti_buckets *buckets);
 
-/** The object's own communicator, on which it sums; NULL for NULL. Use it for tutti_comm_abort,
- *  which ends a step on all ranks, and for tutti_comm_plan. The object keeps ownership. */
+/** Return the communicator on which the object sums, or NULL if buckets is NULL. It belongs to the object. Use it for
+ *  tutti_comm_abort, which ends a step on all ranks, and for tutti_comm_plan. */
 TUTTI_API tutti_comm *tutti_buckets_comm(const tutti_buckets *buckets);
 
 #ifdef __cplusplus

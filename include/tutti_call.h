@@ -16,23 +16,23 @@
 extern "C" {
 #endif
 
-/** The arguments of a collective. Fields that the collective does not use are ignored and may be 0. The struct, its
- *  arrays and strings are read only during the call. */
+/** The arguments of a collective call. Fields that the collective does not use are ignored and may be 0. The struct, and the
+ *  arrays and strings that it points to, are read only during the call. */
 typedef struct tutti_call {
   size_t size; /* sizeof(tutti_call) */
   tutti_coll coll;
   const void *src; /* as for the function with the collective's name, such as tutti_allreduce */
   void *dst;
   size_t count; /* number of elements, not bytes */
-  /* Each rank's count, as in tutti_allgatherv and the other functions whose names end in v; `count` is then ignored.
-   * If NULL, every rank has `count`. For a list of buffers: each buffer's count. */
+  /* One count for each rank, as in tutti_allgatherv and the other functions whose names end in v; `count` is then ignored. If
+   * NULL, every rank has `count` elements. For a list of buffers, one count for each buffer. */
   const size_t *counts;
   const size_t *recv_counts; /* for TUTTI_ALLTOALL with `counts`, as in tutti_alltoallv */
   tutti_type type;
   tutti_op op;
   int root;
-  /* As in tutti_config, but for this call only; NULL means the communicator's setting. If ranks pass
-   * different values, all get TUTTI_ERR_MISMATCH, even if the values do not affect this call. */
+  /* These settings have the same meaning as in tutti_config, but are for this call only. NULL means the communicator's
+   * setting. If ranks pass different values, all get TUTTI_ERR_MISMATCH, even if the values do not affect this call. */
   const char *algorithm;
   const char *compression;
   const char *tag; /* shown with the call in traces and by `tutti doctor`; up to 47 bytes; may differ between ranks */
@@ -46,14 +46,14 @@ typedef struct tutti_call {
   void *const *dsts;
 } tutti_call;
 
-/** Start a nonblocking call, like tutti_allreduce_start. Returns the statuses of tutti_allreduce, and TUTTI_ERR_ARG if the
- *  collective is unknown, or does not support the given counts, list, algorithm or compression. */
+/** Start a nonblocking collective with the arguments in `call`. Returns the statuses of tutti_allreduce, and TUTTI_ERR_ARG if
+ *  the collective is unknown, or does not support the given counts, list, algorithm or compression. */
 TUTTI_API tutti_status tutti_call_start(tutti_comm *comm, const tutti_call *call,
                                         tutti_request **request);
 
-/** Create a persistent request, which is idle at first. The arguments are checked once. Run it any number of times with
- *  tutti_request_start, followed by tutti_request_wait or tutti_request_test. Free it with tutti_request_free. Returns the
- *  statuses of tutti_call_start. */
+/** Create a persistent request for a collective. The arguments are checked once, and the request is idle at first. Run it any
+ *  number of times with tutti_request_start, followed by tutti_request_wait or tutti_request_test. Free it with
+ *  tutti_request_free. Returns the statuses of tutti_call_start. */
 TUTTI_API tutti_status tutti_call_init(tutti_comm *comm, const tutti_call *call,
                                        tutti_request **request);
 
@@ -73,9 +73,9 @@ TUTTI_API tutti_status tutti_call_on_stream(tutti_comm *comm, const tutti_call *
  *  TUTTI_ERR_SYSTEM. */
 TUTTI_API tutti_status tutti_stream_wait(tutti_comm *comm);
 
-/** Return the kind of device whose memory calls accept, for example "CUDA 13.0", or NULL if they accept only host memory. If
- *  no communicator has done so, this loads the device's library, but it does not start a driver. The text remains valid. Any
- *  thread may call this. */
+/** Return the kind of device whose memory can be passed to calls, for example "CUDA 13.0", or NULL if calls accept only host
+ *  memory. This loads the device's library if no communicator has loaded it yet, but does not start a driver. The text
+ *  remains valid. Any thread may call this. */
 TUTTI_API const char *tutti_device_here(void);
 
 #ifdef __cplusplus

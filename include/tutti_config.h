@@ -26,9 +26,9 @@ typedef enum tutti_contract {
                           every number of ranks (at most 2097151) */
 } tutti_contract;
 
-/** The settings of a communicator. A field that is 0 or NULL has its default: the value of the environment variable named in
- *  its comment, or the value given after that variable if it is unset. All settings except the timeouts, the name and the net
- *  must be the same on all ranks. */
+/** The settings of a communicator. A field that is 0 or NULL has its default. The default is the value of the environment
+ *  variable named in the field's comment, or the value after that name if the variable is unset. All settings except the
+ *  timeouts, the name and the net must be the same on all ranks. */
 typedef struct tutti_config {
   size_t size;             /* sizeof(tutti_config) */
   tutti_contract contract; /* default: TUTTI_CONTRACT, or same */
@@ -38,7 +38,7 @@ typedef struct tutti_config {
    * follow. Entries are separated by semicolons:
    *   "consistent(i=2):0-64k;fold(ring):64k-"    or    "^ring;^tree" */
   const char *algorithm;
-  /* Number of parts into which a vector is cut; each part runs the schedule, and up to three run concurrently.
+  /* Number of slices into which a vector is cut. Each slice runs the schedule, and up to three slices run concurrently.
    * Applies to allreduce, reduce, broadcast, scan and exscan. Default: TUTTI_SLICES, or tutti chooses. */
   int slices;
   /* The last `helpers` ranks, at most P - 1, contribute no data and receive no result, but compute sums for the other ranks,
@@ -67,8 +67,8 @@ typedef struct tutti_config {
   int measure;
   const char *name; /* up to 47 bytes, shown in the log, errors, traces and by `tutti doctor`;
                        default: none */
-  /* Used only at creation. The network: "ucx", "tcp", "tls"; "name" for libtutti_name.so; or a path with a '/'.
-   * Default: TUTTI_NET, or ucx or tcp. */
+  /* The network between ranks that do not share memory, used only when a communicator is created: "ucx", "tcp", "tls"; "name"
+   * for libtutti_name.so; or a path with a '/'. Default: TUTTI_NET, or ucx or tcp. */
   const char *net;
   double connect_timeout; /* used only at creation: time in seconds to wait for missing ranks.
                              Default: TUTTI_CONNECT_TIMEOUT, or 120 */

@@ -15,8 +15,8 @@ extern "C" {
 
 enum { TUTTI_ID_BYTES = 512 /* size of a tutti_id, including the terminating zero */ };
 
-/** The name of a rendezvous: "HOST[,HOST...]:PORT:KEY", a line of text that may be copied. Any
- *  process that has it can join, so keep it as secret as the job's data. */
+/** The name of a rendezvous, "HOST[,HOST...]:PORT:KEY". This is a line of text that may be copied. Any process that has the
+ *  name can join, so keep it as secret as the job's data. */
 typedef struct tutti_id {
   char text[TUTTI_ID_BYTES]; /* zero-terminated */
 } tutti_id;
@@ -41,8 +41,8 @@ TUTTI_API tutti_status tutti_comm_create(tutti_comm **comm, const tutti_id *id, 
                                          int rank, const tutti_config *config);
 
 /** A key-value store that all ranks share. The functions return 0, or another number on failure.
- *  put     store `n` bytes under a key ("tutti/..."), replacing any earlier value.
- *  get     wait up to `seconds` for a key, and copy at most `size` bytes of its value;
+ *  put     stores `n` bytes under a key ("tutti/..."), replacing any earlier value.
+ *  get     waits up to `seconds` for a key, and copies at most `size` bytes of its value;
  *          *n receives the size of the value in bytes. */
 typedef struct tutti_store {
   size_t size;                                                         /* size of this struct */
@@ -52,17 +52,17 @@ typedef struct tutti_store {
              double seconds); /* see above */
 } tutti_store;
 
-/** Like tutti_comm_create, but through a `store`. The store may hold keys of earlier communicators, even from processes that
- *  have ended. Communicators that are created concurrently need different prefixes. The store is not used after the call
- *  returns. */
+/** Create a communicator as tutti_comm_create does, but let the ranks find each other through `store`, a key-value store. The
+ *  store may hold keys of earlier communicators, even from processes that have ended. Communicators that are created
+ *  concurrently need different prefixes. The store is not used after the call returns. */
 TUTTI_API tutti_status tutti_comm_create_store(tutti_comm **comm, const tutti_store *store,
                                                int nranks, int rank, const tutti_config *config);
 
-/** An allgather, such as MPI_Allgather: `all` receives `bytes` bytes from each rank, in rank order.
- *  It returns 0, or another number on failure, and is not called after the function that it is
- *  passed to returns. */
+/** A function that performs an allgather, as MPI_Allgather does. `all` receives `bytes` bytes from each rank, in rank order.
+ *  The function returns 0, or another number on failure. It is called only until the function that it was passed to
+ *  returns. */
 typedef int tutti_gather_fn(void *ctx, const void *mine, size_t bytes, void *all);
-/** Like tutti_comm_create, but through `gather`, which receives `ctx`. */
+/** Create a communicator as tutti_comm_create does, but let the ranks find each other through `gather`, called with `ctx`. */
 TUTTI_API tutti_status tutti_comm_create_gather(tutti_comm **comm, tutti_gather_fn *gather,
                                                 void *ctx, int nranks, int rank,
                                                 const tutti_config *config);

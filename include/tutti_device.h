@@ -28,7 +28,7 @@ typedef struct tutti_device_place {
                             the driver has no such id */
 } tutti_device_place;
 
-/* A name of device memory that other processes of this host can map. */
+/* Identifies a piece of device memory for other processes of this host, so that they can map it. */
 typedef struct tutti_device_name {
   unsigned char handle[64];  /* the driver's handle */
   unsigned char device[16];  /* globally unique id of the device (a UUID) */
@@ -53,19 +53,21 @@ typedef struct tutti_device {
    * the processor can read it; this includes managed and pinned memory), or if no driver was started in this process.
    * Returns a negative number if the driver failed or tutti cannot use this memory. Takes at most 0.3 us. */
   int (*place)(void *self, const void *at, tutti_device_place *place);
-  /* Pins host memory, to make the device's copies to and from it fast. Pins whole pages; a second pin on the same page may be
-   * refused. Pins of an address are counted: each needs its own `unpin`. Fails while no device is in use in this process. */
+  /* Pins host memory, so that the device copies to and from it faster. Pins whole pages; a second pin on the same page may be
+   * refused. An address may be pinned several times, and then needs as many calls of `unpin`. Fails while this process uses
+   * no device. */
   int (*pin)(void *self, void *memory, size_t bytes);
   int (*unpin)(void *self, void *memory); /* undoes a pin */
 
-  /* Opens a lane: two queues, one for each direction of copies. Sums use the queue OUT, too. The queues are separate
-   * streams, and no other stream waits for them implicitly. Also compiles the ops that `sums` was called for. */
+  /* Opens a lane, which consists of one queue for each direction of copies. The queue OUT also runs sums. The queues are
+   * separate streams, and no other stream waits for them implicitly. Also compiles the ops that `sums` was called for. */
   int (*open)(void *self, int device, void **lane);
   void (*close)(void *lane); /* waits until its queues are empty, and frees the lane */
-  /* Makes later work of the lane wait until `stream` has completed its earlier work. stream: the driver's handle (a
-   * CUstream of the device's primary context; NULL: the legacy default stream; 2: the calling thread's default stream). */
+  /* Makes later work of the lane wait until `stream` has completed its earlier work. stream: the driver's handle. It is a
+   * CUstream of the device's primary context, NULL for the legacy default stream, or 2 for the calling thread's default
+   * stream. */
   int (*after)(void *lane, void *stream);
-  /* Enqueues a copy in the queue of its direction, which is FIFO. */
+  /* Adds a copy to the queue for its direction. A queue runs its work in order. */
   int (*copy)(void *lane, tutti_device_way way, void *to, const void *from, size_t bytes);
   /* mark returns in *ticket a ticket for all earlier work of this queue; tickets increase. reached returns 1 if the
    * device has completed that work, 0 if not yet, and a negative number if the device failed. */
@@ -73,11 +75,11 @@ typedef struct tutti_device {
   int (*reached)(void *lane, tutti_device_way way, unsigned long long ticket);
   /* Returns when `stream` has completed all earlier work. */
   int (*settle)(void *self, int device, void *stream);
-  /* Makes later work of `stream` wait until `release`, without a spinning kernel. After a failure
-   * the stream does not wait, and *hold is NULL. A hold may outlive its lane. */
+  /* Makes later work of `stream` wait until `release` is called, without occupying the device. On failure, the stream does
+   * not wait, and *hold is NULL. A hold may be released after its lane has been closed. */
   int (*hold)(void *lane, void *stream, void **hold);
-  /* Lets the stream continue, and frees the hold. Any thread may call it. Returns a negative number if the stream had already
-   * continued, because it would have waited forever. */
+  /* Lets the stream that waits for this hold continue, and frees the hold. Any thread may call this. Returns a negative
+   * number if the stream had already continued, because it would otherwise have waited forever. */
   int (*release)(void *lane, void *hold);
 
   /* Device memory of other processes. name_of fills *name, or returns 1 if other processes cannot map the memory. map returns
@@ -88,8 +90,8 @@ typedef struct tutti_device {
   int (*name_of)(void *self, const void *at, tutti_device_name *name);
   void *(*map)(void *self, int device, const tutti_device_name *name);
   void (*forget)(void *self, long long process); /* see map */
-  /* Returns 1 if `sum` supports this type and op, and is compiled for all devices that have a lane. Returns 0 if it does
-   * not, or if the compiler failed (then `error` has the reason). avg divides by n. */
+  /* Returns 1 if `sum` supports this type and op, and has been compiled for all devices that have a lane. Returns 0 if it is
+   * not supported, or if the compiler failed (then `error` has the reason). The op avg divides by n. */
   int (*sums)(void *self, tutti_type type, tutti_op op);
   /* Sums `count` elements of n vectors, 2 to 64, in the order of `from`, and writes the sums to `to[0..nto-1]`, 1 to 64. Uses
    * the queue OUT. The results have the same bits as those of tutti's own kernels (floats of 8 and 16 bits are summed in
@@ -97,13 +99,15 @@ typedef struct tutti_device {
    * type. */
   int (*sum)(void *lane, void *const *to, int nto, const void *const *from, int n, size_t count,
              tutti_type type, tutti_op op);
-  /* Returns why this thread's last failed function failed. Valid until the thread's next call. */
+  /* Returns the reason why the last function that failed in this thread has failed. The text is valid until the thread's next
+   * call. */
   const char *(*error)(void *self);
 } tutti_device;
 
-/** Let calls use vectors on another kind of device, described by this table. The table is copied and remains in use for the
- *  life of the process. Call this before the first communicator, tutti_device_here and tutti_info; later calls return
- *  TUTTI_ERR_STATE. Returns TUTTI_ERR_ARG if the table is for another version. */
+/** Let calls use vectors in the memory of another kind of device. The table `device` has the functions for such devices. The
+ *  table is copied, and remains in use for the life of the process. Call this before the first communicator,
+ *  tutti_device_here and tutti_info; later calls return TUTTI_ERR_STATE. Returns TUTTI_ERR_ARG if the table is for another
+ *  version. */
 TUTTI_API tutti_status tutti_device_set(const tutti_device *device);
 
 /* A device's library exports `int tutti_device_of(tutti_device *device, char *why, size_t size)`, which fills

@@ -49,12 +49,12 @@ TUTTI_API tutti_status tutti_comm_shrink(tutti_comm *comm, tutti_comm **out);
  *          impossible (no --respawn). After these three, comm is unchanged. */
 TUTTI_API tutti_status tutti_comm_grow(tutti_comm *comm, int least, tutti_comm **out);
 
-/** The number of ranks that joined when tutti_comm_grow created this communicator; -1 if comm is NULL. */
+/** Return the number of ranks that joined when tutti_comm_grow created this communicator, or -1 if comm is NULL. */
 TUTTI_API int tutti_comm_newcomers(const tutti_comm *comm);
 
-/** Returns 1 if this process is a joiner of a running job (TUTTI_NEWCOMER is in its environment),
- *  otherwise 0. In a joiner, tutti_comm_from_env waits for the others' tutti_comm_grow as long as one of
- *  them is alive, or for TUTTI_CONNECT_TIMEOUT if that is set. */
+/** Return 1 if this process is to join a running job (TUTTI_NEWCOMER is in its environment), otherwise 0. In such a process,
+ *  tutti_comm_from_env waits until the running ranks call tutti_comm_grow. It waits as long as one of them is alive, or for
+ *  TUTTI_CONNECT_TIMEOUT if that is set. */
 TUTTI_API int tutti_newcomer(void);
 
 #ifdef __cplusplus

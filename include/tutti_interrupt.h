@@ -10,7 +10,8 @@
 extern "C" {
 #endif
 
-/** Returns 0 to continue waiting; any other number ends the calling thread's wait. */
+/** A function that decides whether the calling thread continues to wait. It returns 0 to continue; any other number ends the
+ *  wait. */
 typedef int tutti_interrupt_fn(void *ctx);
 
 /** Make the calling thread call `fn` about 50 times per second while it waits for other ranks, in any call. NULL, the
@@ -24,8 +25,8 @@ typedef int tutti_interrupt_fn(void *ctx);
  *    TUTTI_ERR_ABORTED: "rank 1 aborted: it was interrupted while it waited in recv". */
 TUTTI_API void tutti_interrupt_set(tutti_interrupt_fn *fn, void *ctx);
 
-/** Call the calling thread's function now. Returns 1 if it ends the wait, otherwise 0. For code
- *  that waits for other ranks by other means, such as a store, a gather or a launcher. */
+/** Call the function that the calling thread has set with tutti_interrupt_set. Returns 1 if it ends the wait, otherwise 0.
+ *  For code that waits for other ranks by other means, such as a store, a gather or a launcher. */
 TUTTI_API int tutti_interrupted(void);
 
 /** For Python bindings: a METH_VARARGS function whose `self` is a pair (function, list). It calls the

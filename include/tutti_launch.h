@@ -13,33 +13,31 @@ extern "C" {
 /* -------------------------------------------------------- ranks of one machine --- */
 
 typedef struct tutti_job tutti_job; /* the ranks of one machine that are started together */
-/** Create shared memory for `n` ranks on this machine. It is a sealed, anonymous memfd, which
- *  disappears when the last process that holds it ends. Returns TUTTI_OK; TUTTI_ERR_ARG;
- *  TUTTI_ERR_SYSTEM. */
+/** Create the shared memory of a job with `n` ranks on this machine. It is a sealed, anonymous memfd, which disappears when
+ *  the last process that holds it ends. Returns TUTTI_OK; TUTTI_ERR_ARG; TUTTI_ERR_SYSTEM. */
 TUTTI_API tutti_status tutti_job_create(int n, tutti_job **job);
-/** Return the i-th environment entry ("NAME=value") that rank `rank` must be started with, or NULL
- *  past the end. The string is valid until the next call. */
+/** Return the i-th environment entry ("NAME=value") with which rank `rank` must be started, or NULL if there are no more. The
+ *  string is valid until the next call. */
 TUTTI_API const char *tutti_job_env(tutti_job *job, int rank, int i);
-/** Return the descriptor that every rank must inherit (it is not close-on-exec). */
+/** Return the file descriptor that every rank of the job must inherit. It is not close-on-exec. */
 TUTTI_API int tutti_job_fd(const tutti_job *job);
 TUTTI_API void tutti_job_free(tutti_job *job); /* close the launcher's end; the ranks keep theirs */
 
-/** For launchers: like tutti_job_create, for `n` ranks and up to `newcomers` later joiners. The
- *  ranks stop when the calling process has ended. Returns TUTTI_OK; TUTTI_ERR_ARG;
- *  TUTTI_ERR_SYSTEM. */
+/** For launchers: create a job, as tutti_job_create does, for `n` ranks and up to `newcomers` processes that join later. The
+ *  ranks stop when the calling process has ended. Returns TUTTI_OK; TUTTI_ERR_ARG; TUTTI_ERR_SYSTEM. */
 TUTTI_API tutti_status tutti_job_create_watched(int n, int newcomers, tutti_job **job);
-/** Like tutti_job_env, for joiner number `newcomer` (from 0), which replaces rank `rank`. `i`
- *  counts its entries. */
+/** Return the i-th environment entry with which joiner number `newcomer` (from 0) must be started, or NULL if there are no
+ *  more. The joiner replaces rank `rank`. The string is valid until the next call. */
 TUTTI_API const char *tutti_job_newcomer_env(tutti_job *job, int rank, int newcomer, int i);
 
-/** For launchers: report that rank `rank`'s process has ended with this waitpid status. The other ranks
- *  are then notified immediately, and can report how it ended. Without this call they detect its end later.
- *  Joiner number i counts as rank n + i. Returns TUTTI_OK; TUTTI_ERR_ARG; TUTTI_ERR_MEMORY. */
+/** For launchers: report that the process of rank `rank` has ended with this waitpid status. The other ranks are then
+ *  notified immediately, and can report how that process ended. Without this call, they detect its end later. Joiner number i
+ *  counts as rank n + i. Returns TUTTI_OK; TUTTI_ERR_ARG; TUTTI_ERR_MEMORY. */
 TUTTI_API tutti_status tutti_job_ended(tutti_job *job, int rank, int status);
 
 /* ------------------------------------------------------------ several hosts --- */
 
-/** Like tutti_unique_id, but `id` can be used for any number of communicators of the same ranks, one after
+/** Create an id, as tutti_unique_id does, that can be used for any number of communicators of the same ranks, one after
  *  another, as long as this process lives. For launchers whose ranks run several programs in sequence. */
 TUTTI_API tutti_status tutti_unique_id_lasting(tutti_id *id);
 
@@ -49,8 +47,8 @@ TUTTI_API tutti_status tutti_unique_id_lasting(tutti_id *id);
  *  TUTTI_ERR_ARG; TUTTI_ERR_MEMORY; TUTTI_ERR_SYSTEM. */
 TUTTI_API tutti_status tutti_unique_id_growing(int ranks, int newcomers, tutti_id *id);
 
-/** A launcher's report to the process that opened the id. A part is the group of ranks that one launcher started on a host;
- *  its number is that of its first rank. Each comment gives the value of an unused field. */
+/** A report from a launcher to the process that opened the id. A part is the group of ranks that one launcher started on a
+ *  host. The number of a part is that of its first rank. The comment of each field gives its value if it is unused. */
 typedef struct tutti_newcomer_news {
   size_t size;    /* size of this struct */
   int part;       /* number of the reporting part */
@@ -73,8 +71,8 @@ TUTTI_API tutti_status tutti_newcomer_ask(const tutti_id *id, const tutti_newcom
 
 /* --------------------------------------------------------------- aggregator --- */
 
-/** An aggregator: a process outside the jobs that sums the vectors of their hosts, so that each
- *  host's link carries a vector only once in each direction (docs/aggregator.md). */
+/** The settings of an aggregator, which is a process outside the jobs that sums the vectors of their hosts. Each host's link
+ *  then carries a vector only once in each direction (docs/aggregator.md). */
 typedef struct tutti_aggregator {
   size_t size;     /* size of this struct */
   int port;        /* port to listen on; 0: any free port */
@@ -87,10 +85,10 @@ typedef struct tutti_aggregator {
                         aggregators; NULL: none */
 } tutti_aggregator;
 
-/** Serve as an aggregator in this thread, until the thread's function from tutti_interrupt_set returns
- *  a nonzero value.
- *  aggregator  read only at the start; its key is copied, `above` is not.
- *  Returns TUTTI_OK when it was ended by that function; TUTTI_ERR_ARG; TUTTI_ERR_SYSTEM (the port is in use, ...). */
+/** Serve as an aggregator in this thread, until the function that the thread has set with tutti_interrupt_set returns a
+ *  nonzero value.
+ *  aggregator  the settings, read only at the start. The key is copied; the string `above` is not, and must remain valid.
+ *  Returns TUTTI_OK if that function ended it; TUTTI_ERR_ARG; TUTTI_ERR_SYSTEM (the port is in use, ...). */
 TUTTI_API tutti_status tutti_aggregator_serve(const tutti_aggregator *aggregator);
 
 /* --------------------------------------------------------------- doctor --- */

@@ -14,7 +14,7 @@ extern "C" {
 #define TUTTI_ANY_SOURCE (-1)
 #define TUTTI_ANY_TAG    (-1)
 
-/** Information on a received message: the sender's rank, the tag, the number of elements. */
+/** Information about a received message: the rank of its sender, its tag, and its number of elements. */
 typedef struct tutti_received {
   int source, tag;
   size_t count;
@@ -38,15 +38,15 @@ typedef struct tutti_received {
  *          than were sent, and then on all ranks; TUTTI_ERR_PEER_LOST, _TIMEOUT, _ABORTED. */
 TUTTI_API tutti_status tutti_send(tutti_comm *comm, const void *src, size_t count, tutti_type type,
                                   int dest, int tag);
-/** Receive at most `count` elements; see tutti_send.
+/** Receive a message of at most `count` elements, which a rank has sent with tutti_send.
  *  source    a rank, or TUTTI_ANY_SOURCE.
  *  tag       0 or more, or TUTTI_ANY_TAG.
- *  received  receives information on the message, on success; may be NULL. */
+ *  received  receives information about the message if the call succeeds; may be NULL. */
 TUTTI_API tutti_status tutti_recv(tutti_comm *comm, void *dst, size_t count, tutti_type type,
                                   int source, int tag, tutti_received *received);
 
-/* Nonblocking and persistent variants, like those of the collectives in tutti.h. *received is set when the
- * request completes. tutti_request_free cancels a started receive whose message has not begun to arrive. */
+/* Nonblocking and persistent variants of tutti_send and tutti_recv, used like those of the collectives in tutti.h. *received
+ * is set when the request completes. tutti_request_free cancels a started receive whose message has not begun to arrive. */
 TUTTI_API tutti_status tutti_send_start(tutti_comm *comm, const void *src, size_t count,
                                         tutti_type type, int dest, int tag,
                                         tutti_request **request);

@@ -31,15 +31,16 @@ extern "C" {
 #elif defined(MPICH_VERSION)
 #define TUTTI_MPI_FAMILY "MPICH"
 #elif defined(MPI_ABI_VERSION)
-/* The standard's mpi.h does not identify the MPI; the mpi.h of a particular MPI may define MPI_ABI_VERSION, too. */
+/* The mpi.h of the standard ABI does not tell which MPI is used. This case comes last, because the mpi.h of a particular MPI
+ * may define MPI_ABI_VERSION, too. */
 #define TUTTI_MPI_FAMILY "the MPI ABI"
 #define TUTTI_MPI_ABI
 #else
 #define TUTTI_MPI_FAMILY "an unknown MPI" /* the name of the MPI that this header is compiled for */
 #endif
 
-/** Called by tutti_comm_from_mpi with a pointer to `mpi_comm`, of `size` bytes. `family` lets a library for another MPI
- *  reject the call. */
+/** The function that tutti_comm_from_mpi calls. `mpi_comm` points to an MPI communicator handle of `size` bytes. `family`
+ *  lets a library that was made for another MPI reject the call. */
 TUTTI_API tutti_status tutti_comm_from_mpi_of(const char *family, const void *mpi_comm, size_t size,
                                               tutti_comm **comm);
 

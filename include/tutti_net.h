@@ -26,10 +26,9 @@ enum {
   TUTTI_NET_TAKEN = 3 /* returned by `pick`: this process has used the number for another network */
 };
 
-/* A completed request; its slot is free again. After a failed request the communicator ends, and
- * only `error` and `close` are called. The exception is TUTTI_NET_LOST: that peer is then
- * considered dead, and tutti notifies the other ranks through the network. The loss of a peer may
- * also be reported without a request. */
+/* A completed request, whose slot is free again. If a request fails, the communicator ends, and only `error` and `close` are
+ * called after that. The exception is TUTTI_NET_LOST: then the peer is considered dead, and tutti notifies the other ranks
+ * through the network. The loss of a peer may also be reported without a request. */
 typedef struct tutti_net_done {
   int slot;     /* -1: not about a request, but `peer` is lost */
   int peer;     /* for a receive, the sender */
@@ -48,14 +47,14 @@ typedef struct tutti_net_site {
   int numa;    /* a NUMA domain */
   int cache;   /* the last-level cache, shared by several cores */
 } tutti_net_site;
-/** Fill in `package`, `numa` and `cache` of `site` for a core, given by its number in the system, and set the
- *  other fields to 0. The numbers are the same in all processes of a node; 0 means unknown. system: the folder
- *  that describes the cores, or NULL for /sys/devices/system. */
+/** Fill in `package`, `numa` and `cache` of `site` for a core, and set the other fields to 0. core: its number in the system.
+ *  The results are the same in all processes of a node; 0 means unknown. system: the folder that describes the cores, or NULL
+ *  for /sys/devices/system. */
 TUTTI_API void tutti_net_site_of(int core, const char *system, tutti_net_site *site);
 
-/* A network. Functions return 0, or another number on failure; `error` then returns the reason.
- * Only `split` waits for other ranks. Any thread may call a network, but only one at a time. Two
- * networks may be called by two threads simultaneously, even if one is a split of the other. */
+/* A network. Its functions return 0, or another number on failure; `error` then returns the reason. Only `split` waits for
+ * other ranks. Any thread may call the functions of a network, but only one at a time. Two threads may use two networks
+ * simultaneously, even if one network was split from the other. */
 typedef struct tutti_net {
   size_t size;      /* size of this struct */
   const char *name; /* "Open MPI 4.1.4" */
@@ -70,8 +69,8 @@ typedef struct tutti_net {
    * the cost model assumes (docs/prices.md). */
   int simulated;
   tutti_net_site site; /* placement of this rank */
-  /* The same on all ranks. A network that may receive late messages of an earlier, closed network
-   * needs a unique id: tutti discards messages with another id. */
+  /* The id of the network, which is the same on all ranks. If messages of an earlier, closed network may still arrive, the id
+   * must be unique, because tutti discards messages with another id. */
   unsigned long long id;
   /* Starts a send or a receive as request `slot`, which is free. Slot numbers are small, but
    * unbounded. Messages with the same pair of ranks and the same tag arrive in the order sent. The
@@ -81,24 +80,23 @@ typedef struct tutti_net {
   int (*send)(void *self, int slot, int peer, int tag, const void *bytes, size_t n, int sure);
   /* See send. */
   int (*recv)(void *self, int slot, int peer, int tag, void *bytes, size_t n);
-  /* Makes progress. Reports at most `most` completed requests in done[0..*n), which frees their
-   * slots. All slots numbered `slots` and above are free. */
+  /* Makes progress, and reports up to `most` completed requests in done[0..*n). The slots of these requests are then free.
+   * All slots numbered `slots` and above are free. */
   int (*poll)(void *self, int slots, tutti_net_done *done, int most, int *n);
-  /* Like poll, but returns only once a request has completed. May be NULL. */
+  /* Makes progress as `poll` does, but returns only after a request has completed. May be NULL. */
   int (*wait)(void *self, int slots, tutti_net_done *done, int most, int *n);
-  /* Sleeps for this many microseconds, but returns early if there may be something to poll for, or
-   * if the descriptor `also` (unless -1) is readable. May be NULL: a rank that waits then
-   * alternates between sleeping and polling. */
+  /* Sleeps for `microseconds`. Returns early if there may be something to poll for, or if the descriptor `also` becomes
+   * readable (-1: no descriptor). May be NULL; a rank that waits then alternates between sleeping and polling. */
   void (*doze)(void *self, int also, int microseconds);
-  /* Returns the number of sent messages that are still in this process and may stay there until the next poll;
-   * an operation does not complete before they have left. NULL if they leave without being polled for. */
+  /* Returns the number of sent messages that are still in this process, and may remain there until the next poll. An
+   * operation completes only after they have left. NULL if messages leave without being polled for. */
   int (*leaving)(void *self);
-  /* Cancels a receive, within a second or two. Returns 0 if its slot is free and poll will not report it; if
-   * its message had already arrived, the message is lost. On failure the slot remains in use. */
+  /* Cancels a receive, within a second or two. Returns 0 if the slot of the receive is free and poll will not report it; if
+   * its message had already arrived, the message is lost. On failure, the slot remains in use. */
   int (*cancel)(void *self, int slot);
-  /* Collective: makes a network of the ranks with the same color, ordered by key, then by rank. A
-   * rank with color < 0 gets none, and *net is not touched. Messages of the two networks never
-   * match. Fills in *net; site and id are ignored. */
+  /* Makes a network for the ranks with the same color, ordered by key, then by rank. All ranks call this. A rank with color <
+   * 0 gets no network, and *net is not changed. Messages of the two networks never match. Fills in *net; tutti ignores its
+   * site and id. */
   int (*split)(void *self, int color, int key, struct tutti_net *net);
   /* Used instead of `split`, if a network can be made without communication; otherwise both are NULL. fresh
    * returns the smallest number, from 1, that this process has not used for a network. pick makes a network of
@@ -108,17 +106,17 @@ typedef struct tutti_net {
   unsigned (*fresh)(void *self);
   /* See fresh. */
   int (*pick)(void *self, unsigned number, const int *ranks, int n, struct tutti_net *net);
-  /* The last call; `self` may be freed. Unless the network has failed, all receives have been
-   * canceled. If `clean` is 0, or sends are still in flight, some messages will never be received:
-   * they must not be mistaken for messages of another network. */
+  /* Closes the network, after which `self` may be freed. Unless the network has failed, all receives have been canceled
+   * before. If `clean` is 0, or if sends are still in flight, some messages will never be received, and these must not be
+   * mistaken for messages of another network. */
   void (*close)(void *self, int clean);
-  /* Returns why the last failed function failed. Valid until the next call. */
+  /* Returns the reason why the last function that failed has failed. The text is valid until the next call. */
   const char *(*error)(void *self);
-  /* Writes how a lost peer was lost, in up to 120 characters that continue "rank 3 (pid 812) ", and
-   * returns 1. If it returns 0, or is NULL, the peer died. */
+  /* Writes what happened to a lost peer, in up to 120 characters that continue "rank 3 (pid 812) ", and returns 1. If this
+   * function returns 0, or is NULL, the peer is assumed to have died. */
   int (*fate)(void *self, int peer, char *words, size_t size);
-  /* Number of devices that carry messages simultaneously; 0 means 1. Rail r uses the tags starting
-   * at r * TUTTI_NET_TAGS. The same on all ranks. */
+  /* Number of rails, which are devices that carry messages simultaneously. 0 means 1. Rail r uses the tags starting at r *
+   * TUTTI_NET_TAGS. The number is the same on all ranks. */
   int rails;
   /* 1: messages between processes are encrypted and authenticated, as required by TUTTI_TLS=all; 0: they are not */
   int secure;
@@ -152,25 +150,25 @@ TUTTI_API tutti_status tutti_comm_among(tutti_comm *old, const int *ranks, int n
                                         tutti_gather_fn *gather, void *ctx, const tutti_net *net,
                                         tutti_comm **comm);
 
-/* The addresses of all ranks' endpoints, in memory that the ranks of a host share. */
+/* The addresses of the endpoints of all ranks. They are in memory that the ranks of a host share. */
 typedef struct tutti_net_addresses {
   size_t size; /* size of this struct */
   void *ctx;   /* passed to both functions */
-  /* Returns a rank's address, aligned for any type; *bytes receives its size. */
+  /* Returns the address of a rank's endpoint, aligned for any type. *bytes receives the size of the address. */
   const void *(*of)(void *ctx, int rank, size_t *bytes);
   void (*drop)(void *ctx);                /* the last call */
 } tutti_net_addresses;
 
-/* A plugin that makes networks for ranks that no MPI started. TUTTI_NET=NAME loads the library libtutti_NAME.so
- * (tutti_create.h), which exports the function `tutti_net_maker tutti_net_maker_of(void)`. An example is libtutti_ucx.so.
- * Each rank opens an endpoint, and connects it once it knows the addresses of all endpoints. */
+/* A plugin that makes networks for ranks that were not started by an MPI. TUTTI_NET=NAME loads the library libtutti_NAME.so
+ * (tutti_create.h), such as libtutti_ucx.so, which exports the function `tutti_net_maker tutti_net_maker_of(void)`. Each rank
+ * opens an endpoint, and connects it once it knows the addresses of all endpoints. */
 typedef struct tutti_net_maker {
   size_t size;      /* size of this struct */
   size_t table;     /* size of a tutti_net */
   const char *name; /* "UCX 1.13.1" */
-  /* Opens an endpoint. Local. Returns 0, or writes the reason to `why` and returns 1. *address: the
-   * endpoint's address, of *bytes bytes, owned by the endpoint. silence: seconds without an answer
-   * after which a host is considered lost; 0: never. */
+  /* Opens an endpoint, without communication. Returns 0, or writes the reason to `why` and returns 1. *address: the
+   * endpoint's address, which has *bytes bytes and belongs to the endpoint. silence: seconds without an answer after which a
+   * host is considered lost; 0: never. */
   int (*open)(void **end, int silence, const void **address, size_t *bytes, char *why, size_t size);
   /* Makes the network. `addresses` is copied; the network reads the addresses when it first needs them,
    * and drops them when its last split is closed. Fills in *net except site and id; its `close` frees
@@ -179,8 +177,8 @@ typedef struct tutti_net_maker {
   int (*join)(void *end, int rank, int ranks, const tutti_net_addresses *addresses,
               tutti_net *net, char *why, size_t size);
   void (*drop)(void *end); /* frees an endpoint that was not joined */
-  /* Sets a secret that only the ranks of the network have; called once before `join`. NULL if the
-   * network does not need it. */
+  /* Sets a secret that only the ranks of the network know. Called once, before `join`. NULL if the network needs no
+   * secret. */
   void (*secret)(void *end, const unsigned char secret[TUTTI_NET_SECRET]);
   /* 1: the network encrypts, so the secret is derived from a key that only the job has, and ranks without such a
    * key cannot use the network. 0: the secret is derived from a random number that the ranks exchanged. */
@@ -196,7 +194,8 @@ typedef struct tutti_launcher {
   int rank;    /* of this process */
   int ranks;   /* number of ranks in the job */
   void *ctx;   /* passed to gather and end */
-  /* Like tutti_gather_fn of tutti_create.h. Also fails if ranks are missing after `seconds`. */
+  /* A function that performs an allgather, as tutti_gather_fn of tutti_create.h does. It also fails if some ranks have not
+   * called it after `seconds`. */
   int (*gather)(void *ctx, const void *mine, size_t bytes, void *all);
   void (*end)(void *ctx);   /* the last call */
   int (*interrupted)(void); /* set by tutti; see above */
@@ -214,7 +213,7 @@ TUTTI_API void tutti_scratch_set(void *(*take)(size_t bytes), void (*give)(void 
  *  communicator made from MPI with another network (TUTTI_NET) sets a function that progresses MPI. */
 TUTTI_API void tutti_idle_set(void (*idle)(void));
 
-/** For authors of networks: make `sentence` the text of tutti_error(). Returns `status`. */
+/** For authors of networks: set the text that tutti_error() returns to `sentence`. Returns `status`. */
 TUTTI_API tutti_status tutti_net_refuse(tutti_status status, const char *sentence);
 
 /** For authors of networks: wait until `done(ctx)`, which is called repeatedly, returns a nonzero value. During the wait,

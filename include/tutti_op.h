@@ -10,11 +10,11 @@
 extern "C" {
 #endif
 
-/** Returns 1 if `op` is defined for `type`, otherwise 0. An op of tutti_op_create counts as defined for all types. */
+/** Return 1 if `op` is defined for `type`, otherwise 0. An op made by tutti_op_create counts as defined for all types. */
 TUTTI_API int tutti_type_has_op(tutti_type type, tutti_op op);
 
-/** Computes dst[i] = a[i] op b[i] for i < count; dst may equal a or b. Must be associative. If it
- *  is not commutative, `a` belongs to lower ranks than `b`. */
+/** A function that computes dst[i] = a[i] op b[i] for i < count. dst may equal a or b. The op must be associative. If it is
+ *  not commutative, `a` comes from lower ranks than `b`. */
 typedef void tutti_op_fn(const void *a, const void *b, void *dst, size_t count,
                          tutti_type type, void *ctx);
 
@@ -38,8 +38,8 @@ TUTTI_API tutti_status tutti_op_create(tutti_op_fn *fn, void *ctx, int commutati
 TUTTI_API tutti_status tutti_op_create_scaled(double factor, tutti_op *op);
 TUTTI_API tutti_status tutti_op_free(tutti_op op); /* free an op that no call uses any more */
 
-/** Compute dst[i] = a[i] op b[i] with the library's own kernels (avg and scaled ops only add). dst
- *  may equal a or b. Local. Returns TUTTI_OK; TUTTI_ERR_ARG, _TYPE, _OP. */
+/** Compute dst[i] = a[i] op b[i] with the library's own kernels, without communication. avg and scaled ops only add. dst may
+ *  equal a or b. Returns TUTTI_OK; TUTTI_ERR_ARG, _TYPE, _OP. */
 TUTTI_API tutti_status tutti_reduce_local(const void *a, const void *b, void *dst, size_t count,
                                           tutti_type type, tutti_op op);
 

@@ -17,10 +17,10 @@ TUTTI_API const char *tutti_op_name(tutti_op op);
 /** "allreduce", ...; "?" for an unknown collective. */
 TUTTI_API const char *tutti_coll_name(tutti_coll coll);
 
-/** Return the name of the i-th algorithm, and one sentence about it in *sentence; NULL past the
- *  end. The pointer may be NULL. The strings belong to the library. */
+/** Return the name of the i-th algorithm, or NULL if there are no more. *sentence receives one sentence about the algorithm;
+ *  `sentence` may be NULL. The strings belong to the library. */
 TUTTI_API const char *tutti_algo_name(int i, const char **sentence);
-/** Return the source of the i-th algorithm, a short reference to a paper; NULL past the end. */
+/** Return a short reference to the paper that the i-th algorithm is from, or NULL if there are no more algorithms. */
 TUTTI_API const char *tutti_algo_source(int i);
 
 #define TUTTI_PLAN_TEXT 1024 /* buffer size for tutti_comm_plan that fits all but very long plans */
@@ -33,28 +33,29 @@ TUTTI_API const char *tutti_algo_source(int i);
 TUTTI_API tutti_status tutti_comm_plan(tutti_comm *comm, tutti_coll coll, size_t count,
                                        tutti_type type, tutti_op op, char *name, size_t size);
 
-/** Get the predicted time of that plan in seconds, with the number of slices that it uses. This may build all ranks'
- *  schedules, so call it on one rank. Returns TUTTI_ERR_UNSUPPORTED if the cost model does not cover the plan. */
+/** Get the predicted time, in seconds, of the plan that tutti_comm_plan names, with the number of slices that it uses. This
+ *  may build the schedules of all ranks, so call it on one rank only. Returns TUTTI_ERR_UNSUPPORTED if the cost model does
+ *  not cover the plan. */
 TUTTI_API tutti_status tutti_comm_price(tutti_comm *comm, tutti_coll coll, size_t count,
                                         tutti_type type, tutti_op op, double *seconds);
 
-/** Return the distance of two ranks: 0 if they share memory, otherwise the number of levels that separate them,
- *  1 for hosts of the innermost level; -1 if a or b is not a rank. If `level` is not NULL, *level receives that
- *  level's name ("node", "rack"; "" on a network without levels), owned by the communicator. */
+/** Return the distance between two ranks. It is 0 if they share memory, and otherwise the number of network levels that
+ *  separate them (1 for hosts of the innermost level); -1 if a or b is not a rank. If `level` is not NULL, *level receives
+ *  the name of the outermost of these levels ("node", "rack"; "" on a network without levels), owned by the communicator. */
 TUTTI_API int tutti_comm_apart(const tutti_comm *comm, int a, int b, const char **level);
 
-/** Return the network between ranks that do not share memory, "Open MPI" or "UCX 1.13.1", owned by
- *  the communicator; NULL if all ranks share memory. */
+/** Return the name of the network between ranks that do not share memory, such as "Open MPI" or "UCX 1.13.1". The string
+ *  belongs to the communicator. Returns NULL if all ranks share memory. */
 TUTTI_API const char *tutti_comm_network(const tutti_comm *comm);
 
 /** Get the schedule of `algo` as text (docs/schedules.md), of one rank, or of all ranks if rank is -1.
- *  in_place  1: for calls with equal src and dst, or their blocks; otherwise 0.
+ *  in_place  1: for calls in place, with equal src and dst, or equal blocks of them; otherwise 0.
  *  Free *text with tutti_text_free. */
 TUTTI_API tutti_status tutti_schedule_text(const char *algo, tutti_coll coll, int ranks, int rank,
                                            int root, int in_place, char **text);
 TUTTI_API void tutti_text_free(char *text); /* free a `text` from this library; NULL is allowed */
 
-/** The prover's findings. Blocks are the parts into which the schedule cuts the vector. */
+/** What the prover has found out about a schedule. Blocks are the parts into which the schedule cuts the vector. */
 typedef struct tutti_report {
   size_t size;          /* sizeof(tutti_report), set by the caller */
   int proven;           /* 1: correct for every count */
@@ -73,9 +74,9 @@ typedef struct tutti_report {
   char witness[400];   /* if not proven: rank, step, span, and the reason */
 } tutti_report;
 
-/** Prove the schedule in `text`, which has all ranks, as written by tutti_schedule_text for rank
- *  -1. Returns TUTTI_OK (see report->proven); TUTTI_ERR_SCHEDULE if it is not a schedule
- *  (tutti_error() has line and column); TUTTI_ERR_MEMORY. */
+/** Prove that a schedule is correct. `text` has the schedules of all ranks, as tutti_schedule_text writes them for rank -1.
+ *  Returns TUTTI_OK (see report->proven); TUTTI_ERR_SCHEDULE if the text is not a schedule (tutti_error() has line and
+ *  column); TUTTI_ERR_MEMORY. */
 TUTTI_API tutti_status tutti_schedule_check(const char *text, tutti_report *report);
 
 /** The kind of a drawing. */
@@ -124,7 +125,7 @@ TUTTI_API tutti_status tutti_code_local(const char *code, const void *src, void 
 
 /* ------------------------------------------------------ predicted times --- */
 
-/* What to predict: a machine, a collective, and the plans that may run. */
+/* A question to the cost model, which consists of a machine, a collective, and the plans that may run. */
 typedef struct tutti_question {
   size_t size; /* sizeof(tutti_question), set by the caller */
   tutti_coll coll;   /* the collective */
@@ -171,14 +172,14 @@ typedef struct tutti_offer {
 
 typedef struct tutti_prices tutti_prices; /* the predicted times of all plans for one question */
 
-/** Predict the times of all plans for a `question`. Free *prices with tutti_prices_free. Takes
- *  milliseconds, longer with several levels. Returns TUTTI_OK; TUTTI_ERR_ARG, _TYPE, _OP
- *  (tutti_error() has the line and column in `net`, the position in `topo`); TUTTI_ERR_MEMORY. */
+/** Predict the times of all plans for a `question`. This takes milliseconds, or longer with several levels. Free *prices with
+ *  tutti_prices_free. Returns TUTTI_OK; TUTTI_ERR_ARG, _TYPE, _OP (tutti_error() has the line and column in `net`, the
+ *  position in `topo`); TUTTI_ERR_MEMORY. */
 TUTTI_API tutti_status tutti_prices_make(const tutti_question *question, tutti_prices **prices);
 TUTTI_API void tutti_prices_free(tutti_prices *prices); /* free `prices`; NULL is allowed */
-/** Get the predicted times that a communicator bases its choice of plans on for such calls, with its current
- *  algorithms and contract. Free them with tutti_prices_free before the communicator, and use them
- *  in the communicator's thread. Returns TUTTI_OK; TUTTI_ERR_ARG, _TYPE, _OP, _MEMORY. */
+/** Get the predicted times with which a communicator chooses plans for such calls, with its current algorithms and contract.
+ *  Use them only in the communicator's thread, and free them with tutti_prices_free before the communicator is freed. Returns
+ *  TUTTI_OK; TUTTI_ERR_ARG, _TYPE, _OP, _MEMORY. */
 TUTTI_API tutti_status tutti_comm_prices(tutti_comm *comm, tutti_coll coll, tutti_type type,
                                          tutti_op op, int root, tutti_prices **prices);
 /** Get the i-th plan of `prices`, in unspecified order, for a whole vector of `bytes`. If the question
@@ -188,22 +189,22 @@ TUTTI_API tutti_status tutti_comm_prices(tutti_comm *comm, tutti_coll coll, tutt
  *  Returns TUTTI_OK; TUTTI_ERR_ARG past the end; TUTTI_ERR_MEMORY. */
 TUTTI_API tutti_status tutti_prices_offer(tutti_prices *prices, uint64_t bytes, int i, int detail,
                                           tutti_offer *offer);
-/** Get the plan of `prices` that would run for a vector of `bytes`; *offer is filled in as by
- *  tutti_prices_offer with detail. Returns TUTTI_ERR_UNSUPPORTED if no plan is possible. */
+/** Get the plan in `prices` that would run for a vector of `bytes`. Fills in *offer as tutti_prices_offer does with detail.
+ *  Returns TUTTI_ERR_UNSUPPORTED if no plan is possible. */
 TUTTI_API tutti_status tutti_prices_chosen(tutti_prices *prices, uint64_t bytes,
                                            tutti_offer *offer);
-/** Explain why that plan of `prices` is chosen for a vector of `bytes`: the parts of its time, the second best plan, the
- *  sizes at which other plans are chosen, and which plans were rejected. Free *text with tutti_text_free.
+/** Explain which plan in `prices` is chosen for a vector of `bytes`, and why. Gives the parts of its time, the second best
+ *  plan, the sizes at which other plans are chosen, and the plans that were rejected. Free *text with tutti_text_free.
  *  json  0: as sentences; 1: as JSON. */
 TUTTI_API tutti_status tutti_prices_explain(tutti_prices *prices, uint64_t bytes, int json,
                                             char **text);
-/** The same for a call on this communicator; `count` is the count passed to the call, and `json` is
- *  as above. */
+/** Explain why a plan is chosen for a call on this communicator, as tutti_prices_explain does. `count` is the count passed to
+ *  the call. json 0: as sentences; 1: as JSON. Free *text with tutti_text_free. */
 TUTTI_API tutti_status tutti_comm_explain(tutti_comm *comm, tutti_coll coll, size_t count,
                                           tutti_type type, tutti_op op, int json, char **text);
-/** Get the parameters of this machine's cost model, as text with a comment for each: from the
- *  profile, if one is found (docs/prices.md), otherwise the built-in ones. TUTTI_PROFILE=FILE reads
- *  such text. Free *text with tutti_text_free. */
+/** Get the parameters of this machine's cost model as text, with a comment for each. They come from the profile if there is
+ *  one (docs/prices.md), and otherwise are built-in values. TUTTI_PROFILE=FILE reads such text. Free *text with
+ *  tutti_text_free. */
 TUTTI_API tutti_status tutti_profile_text(char **text);
 
 /* --------------------------------------------------------------- wisdom --- */
@@ -213,24 +214,23 @@ TUTTI_API tutti_status tutti_profile_text(char **text);
  * provided that it was measured with the placement of its ranks. All ranks therefore make the same
  * choice, regardless of the other processes' wisdom. */
 
-/** Get all wisdom of this process as text; free it with tutti_text_free. Measurements of a
- *  communicator belong to its first rank's process. */
+/** Get all wisdom of this process as text, and free the text with tutti_text_free. Measurements on a communicator are kept in
+ *  the process of its first rank. */
 TUTTI_API tutti_status tutti_wisdom_export(char **text);
-/** Add the entries of `text`, for communicators that are created later. If two entries answer the same
- *  question, the newer one is kept. Adds all of them, or none. Returns TUTTI_OK; TUTTI_ERR_ARG if
- *  the text is not wisdom, or is from another version (tutti_error() has line and column);
- *  TUTTI_ERR_MEMORY. */
+/** Add the wisdom in `text` to this process, for communicators that are created later. If two entries answer the same
+ *  question, the newer one is kept. Adds all entries or, on failure, none. Returns TUTTI_OK; TUTTI_ERR_ARG if the text is not
+ *  wisdom, or is from another version (tutti_error() has line and column); TUTTI_ERR_MEMORY. */
 TUTTI_API tutti_status tutti_wisdom_import(const char *text);
 /** Add all wisdom of this process to a file, which is created if necessary. The file is locked, read, and
  *  replaced as a whole, keeping its mode. Processes that save at the same time wait, so no entry is lost.
  *  Returns TUTTI_OK; TUTTI_ERR_ARG if the path is missing, or if the file is not wisdom or cannot be read (it is
  *  then unchanged); TUTTI_ERR_SYSTEM if it cannot be written; TUTTI_ERR_MEMORY. */
 TUTTI_API tutti_status tutti_wisdom_save(const char *path);
-/** Discard all wisdom of this process. It does not read TUTTI_WISDOM after this. Communicators keep
- *  their wisdom. */
+/** Discard all wisdom of this process. The process does not read TUTTI_WISDOM after this. Existing communicators keep their
+ *  wisdom. */
 TUTTI_API tutti_status tutti_wisdom_forget(void);
-/** Get the fingerprint of wisdom for `ranks` processes that `tutti run` starts on this machine, as
- *  it appears after "on" in the text. Writes at most `size` bytes, always terminated. */
+/** Get the fingerprint that wisdom has for `ranks` processes started by `tutti run` on this machine. In the text of wisdom,
+ *  it appears after "on". Writes at most `size` bytes, which always include the terminating zero. */
 TUTTI_API tutti_status tutti_wisdom_here(int ranks, char *text, size_t size);
 
 /** The result of tutti_comm_measure. */
@@ -262,19 +262,19 @@ TUTTI_API tutti_status tutti_comm_measure(tutti_comm *comm, tutti_coll coll, siz
 
 /* ------------------------------------------------------------- variables --- */
 
-/** Return the i-th environment variable that tutti uses, such as "TUTTI_ALGO"; NULL past the end. *group receives its group,
- *  which is empty for variables of launchers, tests and builds; *example a value; *meaning a description. Each pointer may be
- *  NULL. */
+/** Return the name of the i-th environment variable that tutti uses, such as "TUTTI_ALGO", or NULL if there are no more.
+ *  *group receives the name of its group, which is empty for variables of launchers, tests and builds. *example receives a
+ *  value, and *meaning a description. Each pointer may be NULL. */
 TUTTI_API const char *tutti_variable(int i, const char **group, const char **example,
                                      const char **meaning);
 
-/** Return the value of an environment variable of tutti, or otherwise of a configuration file; NULL if unset. For
- *  "TUTTI_CONF", return the files that were read, separated by ", "; unknown variables and invalid lines are then reported to
- *  the log, once. */
+/** Return the value of an environment variable of tutti. If the variable is not set, return its value from a configuration
+ *  file, or NULL if there is none. For "TUTTI_CONF", return the names of the files that were read, separated by ", ". In that
+ *  case, unknown variables and invalid lines are also logged, once. */
 TUTTI_API const char *tutti_setting(const char *name);
 
-/** Return the i-th line about the features that this machine supports ("wire shm: yes"), valid until the thread's
- *  next call; NULL past the end. */
+/** Return the i-th line of a list of features that this machine supports, such as "wire shm: yes", or NULL if there are no
+ *  more. The string is valid until the thread's next call. */
 TUTTI_API const char *tutti_info(int i);
 
 /* ---------------------------------------------------------------- trace --- */

@@ -8,13 +8,14 @@
 
 #include "tutti_mpi.h"
 
-/* Functions that only SimGrid's MPI uses; functions that it lacks; the version function of the standard ABI. */
+/* Three kinds of functions: those that only SimGrid's MPI uses, those that SimGrid's MPI lacks, and the version function of
+ * the standard ABI. */
 #ifdef TUTTI_MPI_SIMULATED
 #define MPI_OWN_CALLS(X) X(Waitany) X(Testany)
 #else
 #define MPI_OWN_CALLS(X) X(Ibarrier) X(Test) X(Comm_get_attr)
 #endif
-/* A library compiled with mpi/abi/mpi.h is not linked with an MPI. */
+/* If this library is compiled with mpi/abi/mpi.h, it is not linked with an MPI. */
 #if defined TUTTI_MPI_ABI || defined TUTTI_FOR_OMPI || defined TUTTI_FOR_MPICH
 #define TUTTI_MPI_LATE
 #endif
@@ -41,22 +42,25 @@ typedef struct mpi_calls {
 #undef MPI_ENTRY
 } mpi_calls;
 
-/* Returns MPI's functions, found by name (by_name.c), or NULL if this process has no MPI. */
+/* Returns a table of MPI's functions, which by_name.c finds by their names, or NULL if this process has no MPI. */
 const mpi_calls *mpi_by_name(void);
 
-/* For libraries that are not linked with an MPI: returns a symbol of the program's MPI, or otherwise dlsym(from, name). */
+/* Returns the address of a symbol in the program's MPI or, if there is none, dlsym(from, name). For libraries that are not
+ * linked with an MPI. */
 void *mpi_find(void *from, const char *name);
-/* Returns an object of the program's MPI. A program linked with the MPI may contain the object itself (a copy relocation). */
+/* Returns the address of a variable of the program's MPI. A program that is linked with the MPI may contain the variable
+ * itself (a copy relocation). */
 void *mpi_find_object(const char *name);
-/* Looks up Open MPI's predefined handles, in a library compiled with mpi/abi/as_ompi.h. Does nothing in other libraries. */
+/* Looks up Open MPI's predefined handles. This is needed in libraries compiled with mpi/abi/as_ompi.h, and does nothing in
+ * other libraries. */
 void mpi_find_handles(void);
-/* Finds the program's MPI, once. `caller` is an address in the program, used if several MPIs are loaded. Returns 0 if
- * no MPI library is loaded. */
+/* Finds the MPI that the program uses; later calls do nothing. If several MPIs are loaded, `caller`, an address in the
+ * program, determines which one is meant. Returns 0 if no MPI is loaded. */
 int mpi_find_library(const void *caller);
-/* Returns a sentence if two MPIs with this binary interface are loaded, or NULL. */
+/* Returns an error message if two MPIs with this binary interface are loaded, otherwise NULL. */
 const char *mpi_two(void);
-/* Returns the MPI family, as in TUTTI_MPI_FAMILY, according to the name of the library that contains this function, or NULL
- * if the name is not an MPI's. */
+/* Returns the MPI family (see TUTTI_MPI_FAMILY) that the name of the library with this function suggests, or NULL if the name
+ * is not that of an MPI library. */
 const char *mpi_family_at(const void *function);
 
 #endif

@@ -31,7 +31,7 @@ typedef struct loaded {
   void *library[MOST];
 } loaded;
 
-/* The binary interfaces, with the patterns of their sonames (fnmatch). */
+/* The binary interfaces of MPI, and for each the patterns (see fnmatch) that the names of its libraries match. */
 static const struct {
   const char *family, *patterns[6];
 } interfaces[] = {
@@ -42,7 +42,7 @@ static const struct {
 };
 enum { INTERFACES = sizeof interfaces / sizeof *interfaces };
 
-/* Returns the MPI family of a library with this name, or NULL. */
+/* Returns the family of the MPI that has a library with this name, or NULL if no MPI has. */
 static const char *family_of(const char *soname) {
   for (int f = 0; f < INTERFACES; f++)
     for (int i = 0; interfaces[f].patterns[i]; i++)
@@ -54,7 +54,7 @@ static int is_ours(const char *family) {
   return family && strcmp(family, TUTTI_MPI_FAMILY) == 0;
 }
 
-/* Returns the soname of a loaded library, or its file name if it has no soname. */
+/* Returns the soname of a loaded library, or its file name if it has none. */
 static const char *name_of(const struct dl_phdr_info *info) {
   const ElfW(Dyn) *d = NULL;
   const char *strings = NULL, *slash = strrchr(info->dlpi_name, '/');
@@ -87,7 +87,8 @@ static const char *path_of(const void *function) {
   return function && dladdr(function, &info) && info.dli_fname ? info.dli_fname : "";
 }
 
-/* Keeps the MPIs, and removes libraries that belong to them. Opens only libraries that are already loaded. */
+/* Removes libraries that belong to an MPI from the list, so that only the MPIs themselves remain. Opens only libraries that
+ * are already loaded. */
 static void find_loaded(loaded *all) {
   int n = 0;
   dl_iterate_phdr(look_at, all);
@@ -105,8 +106,8 @@ static void find_loaded(loaded *all) {
   all->n = n;
 }
 
-/* Returns the path of the MPI that the code at this address calls by name, or "" if unknown. The program's own code is not
- * in a library that can be opened, and uses the global symbols. */
+/* Returns the path of the MPI whose functions the code at this address calls, or "" if that is unknown. The program itself is
+ * not a library that can be opened, so for its code the global symbols are used. */
 static const char *seen_from(const void *caller) {
   void *library = caller ? dlopen(path_of(caller), RTLD_LAZY | RTLD_NOLOAD) : NULL;
   const char *seen = path_of(dlsym(library ? library : RTLD_NEXT, "PMPI_Init"));

@@ -26,8 +26,9 @@ static tutti_status refuse(tutti_status status, const char *format, const char *
   return tutti_net_refuse(status, sentence);
 }
 
-/* Checks the name of the MPI's library, because other MPIs have MPICH's binary interface, and MPICH has the standard one,
- * too. If the library does not have such a name (because it is static), checks the version text. */
+/* Checks the name of the MPI's library. The binary interface alone is not sufficient, because other MPIs have MPICH's
+ * interface, and MPICH also has the standard one. If the name says nothing, as in a static library, checks the version
+ * text. */
 int mpi_is_ours(const mpi_calls *mpi, char version[MPI_VERSION_ROOM]) {
   int length;
   version[0] = 0;
@@ -48,7 +49,7 @@ int mpi_is_ours(const mpi_calls *mpi, char version[MPI_VERSION_ROOM]) {
 #endif
 }
 
-/* Checks that the running MPI, and the one that the program was compiled for, are the one this library was compiled for. */
+/* Checks that this library was compiled for the running MPI, and for the MPI that the program was compiled for. */
 static tutti_status check_family(const mpi_calls *mpi, const char *family, size_t size) {
   char version[MPI_VERSION_ROOM];
   if (strcmp(family, TUTTI_MPI_FAMILY) != 0 || size != sizeof(MPI_Comm))
@@ -90,7 +91,7 @@ static tutti_status check_comm(const mpi_calls *mpi, MPI_Comm comm) {
                 "", "");
 }
 
-/* Returns 1 if the process was started by `tutti run`: MPI then sees only one process, but tutti sees all of them. */
+/* Returns 1 if `tutti run` started this process. In this case MPI sees only one process, but tutti sees all of them. */
 static int started_by_tutti(const mpi_calls *mpi, MPI_Comm comm) {
   const char *size = getenv("TUTTI_SIZE");
   int ranks = 0, same = MPI_UNEQUAL;
@@ -99,8 +100,8 @@ static int started_by_tutti(const mpi_calls *mpi, MPI_Comm comm) {
   return same == MPI_IDENT || same == MPI_CONGRUENT;
 }
 
-/* Returns a number shared by the processes of one kernel that see each other's processes. (MPI_COMM_TYPE_SHARED is not used,
- * because some MPIs report that each rank is alone.) */
+/* Returns a number that is the same on all processes that run on one kernel and see each other's processes.
+ * MPI_COMM_TYPE_SHARED is not used, because some MPIs report that each rank is alone. */
 static unsigned long long kernel_number(void) {
   char text[128] = "";
   struct stat st = {0};
@@ -114,7 +115,7 @@ static unsigned long long kernel_number(void) {
   return number;
 }
 
-/* Finds the number of this rank's node, which is its lowest rank. */
+/* Determines the number of this rank's node, which is the lowest rank on the node. */
 static int find_node(const mpi_calls *mpi, MPI_Comm comm, int ranks, int *first) {
   const unsigned long long mine = kernel_number();
   unsigned long long *all = malloc((size_t)ranks * sizeof *all);
@@ -193,7 +194,7 @@ static int forget(MPI_Comm comm, int keyval, void *barrier, void *extra) {
   return MPI_SUCCESS;
 }
 
-/* Returns the attribute key for communicators with an open barrier. */
+/* Returns the key of the attribute that a communicator has while its barrier is incomplete. */
 static int find_key(const mpi_calls *mpi, int *key) {
   static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
   static int keyval;
@@ -206,7 +207,7 @@ static int find_key(const mpi_calls *mpi, int *key) {
   return error;
 }
 
-/* If an earlier call ended before all ranks had arrived, continues waiting in its barrier. */
+/* Continues to wait in the barrier of an earlier call, if that call ended before all ranks had arrived. */
 static int continue_barrier(const mpi_calls *mpi, MPI_Comm comm, MPI_Request *barrier, int *key) {
   MPI_Request *open = NULL;
   int has = 0, error = find_key(mpi, key);

@@ -48,8 +48,8 @@ typedef struct self {
 
 static pthread_mutex_t one_at_a_time = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static atomic_bool finalizing; /* requires the mutex at all thread levels */
-/* Number of times this thread has locked the mutex. It may enter without the mutex before MPI finalizes, and leave
- * afterwards. Entries are left in reverse order. */
+/* Number of times that this thread has locked the mutex. A thread may enter before MPI finalizes, when no mutex is needed,
+ * and leave afterwards, so the number can differ from the number of entries. Entries are left in reverse order. */
 static _Thread_local int held, held_finalizing;
 
 void net_finalize_pause(void) {
@@ -276,8 +276,8 @@ static double seconds(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Cancels a receive. If its message has partly arrived, it completes only when its sender
- * continues: all such receives together get one second; after that *r is unchanged. */
+/* Cancels a receive. If a part of its message has arrived, the receive completes only when the sender continues. All such
+ * receives together wait for at most one second; after that, *r is unchanged. */
 static int take_back(self *s, MPI_Request *r) {
   MPI_Status status;
   int n = 0, index = 0, error = MPI_SUCCESS;
@@ -327,9 +327,9 @@ static const char *net_error(void *self_) {
 
 /* ---- closing ---- */
 
-/* Releases the MPI objects when MPI is about to end, or when the network is closed earlier. Cancels
- * receives. If messages are in flight, the communicator is kept: MPI would reuse its context id,
- * and another communicator would receive them. */
+/* Releases a network's MPI objects when the network is closed or, if that is earlier, when MPI ends. Cancels receives. If
+ * messages are still in flight, the communicator is not freed. Otherwise MPI would reuse its context id, and another
+ * communicator would receive these messages. */
 static void give_back(self *s) {
   int busy = 0;
   hear_myself(s);
@@ -345,7 +345,7 @@ static void give_back(self *s) {
 static pthread_mutex_t listing = PTHREAD_MUTEX_INITIALIZER;
 static self *all; /* list of open networks */
 
-/* Releases the objects of all networks. No thread opens or closes a network while MPI ends. */
+/* Releases the MPI objects of all networks when MPI ends. No thread opens or closes a network at that time. */
 static int give_all_back(MPI_Comm comm, int keyval, void *attribute, void *extra) {
   (void)comm, (void)keyval, (void)attribute, (void)extra;
   for (self *s = all; s; s = s->next) give_back(s);
@@ -425,9 +425,9 @@ static void net_close(void *self_, int clean) {
 
 /* ---- making a network ---- */
 
-/* Returns true if MPI yields the processor. Open MPI does so if it is configured to, or if it detects more processes than
- * cores. After MPI_Init, this variable of its library contains the setting. A query through MPI_T, which loads all of Open
- * MPI's components, would take a fifth of a second. */
+/* Returns true if MPI yields the processor while it waits. Open MPI does so if it is configured to, or if it detects more
+ * processes than cores. After MPI_Init, its library has the setting in a variable. A query through MPI_T would take a fifth
+ * of a second, because it loads all of Open MPI's components. */
 static int yields(void) {
 #ifdef TUTTI_MPI_SIMULATED
   return 1;

@@ -64,8 +64,8 @@ bool async_under_way(void) {
   return atomic_load_explicit(&under_way, memory_order_relaxed) > 0;
 }
 
-/* The next collective that completes wakes a sleeper. If many threads yielded instead, the scheduler would leave a working
- * thread without a core for milliseconds. */
+/* Waiting threads sleep, and a collective that completes wakes them. If many threads yielded instead, the scheduler could
+ * keep a working thread off its core for milliseconds. */
 enum { LOOKS = 20, NAP_NS = 50000 };
 static pthread_mutex_t completing = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t completed = PTHREAD_COND_INITIALIZER;
@@ -129,7 +129,7 @@ static answer run(job *j, bool only_asks) {
   return a;
 }
 
-/* Performs the collective. If it is the first on its communicator, tutti's communicator is made now. */
+/* Performs the collective. If this is the first collective on its communicator, tutti's communicator is created first. */
 static void finish(job *j) {
   if (!j->as.comm && state_serves(j->of)) j->as.comm = j->of->comm;
   if (!j->as.comm) j->as.why = WHY_FAILED;
@@ -175,7 +175,7 @@ static job *new_job(shim_function function, const async_call *call, state *s) {
 
 /* ---- queues and their threads ---- */
 
-/* Performs the first job, which no thread has started. The caller has locked `queueing`. */
+/* Performs the first job in the queue, which no thread has started yet. The caller has locked `queueing`. */
 static void perform(async *a) {
   job *j = a->first;
   a->first = j->next;
@@ -205,7 +205,7 @@ static void *work_off(void *of) {
   return NULL;
 }
 
-/* Returns the queue that contains this request and has no running job, or NULL. */
+/* Returns the queue that contains this request. Returns NULL if there is none, or if a job of the queue is running. */
 static async *queue_of(MPI_Request request) {
   for (async *a = in_use; a; a = a->next)
     for (const job *j = a->running ? NULL : a->first; j; j = j->next)
@@ -299,7 +299,7 @@ static void enqueue(async *a, job *j) {
 
 /* ---- starting ---- */
 
-/* Starts a collective on the communicator's thread, which is created if needed. */
+/* Hands a collective to the communicator's thread. Creates the thread if necessary. */
 static answer begin(shim_function function, const async_call *call, state *s,
                     MPI_Request *request) {
   job *j = new_job(function, call, s);
@@ -321,7 +321,8 @@ static answer begin(shim_function function, const async_call *call, state *s,
   return can;
 }
 
-/* Returns the state of a served communicator if a request can be made, or NULL with the reason in *why. */
+/* Returns the state of a communicator for which tutti can make a request. If tutti cannot, returns NULL and stores the reason
+ * in *why. */
 static state *served(const async_call *call, const MPI_Request *request, shim_why *why) {
   state *s = possible ? state_look(call->comm, why) : NULL;
   if (!possible) *why = WHY_NO_THREAD;
@@ -337,9 +338,9 @@ answer async_start(shim_function function, const async_call *call, MPI_Request *
 
 /* ---- persistent collectives ---- */
 
-/* The program's handle is a persistent collective of the MPI that is never started. (A persistent message would be
- * sufficient, but once such a request has been freed, the persistent collectives of Intel MPI 2021.18 complete without their
- * data.) */
+/* The handle that the program receives is a persistent collective of the MPI, which is never started. A persistent message
+ * would be sufficient, but after such a request has been freed, the persistent collectives of Intel MPI 2021.18 complete
+ * without their data. */
 typedef struct persistent {
   struct persistent *next;
   shim_function function;

@@ -5,7 +5,7 @@
 
 #include "serve.h"
 
-/* A collective with its arguments; each collective uses its own subset. */
+/* A collective and its arguments. Each collective uses only some of the fields. */
 typedef struct async_call {
   const void *src;
   void *dst;
@@ -17,9 +17,10 @@ typedef struct async_call {
   MPI_Comm comm;
 } async_call;
 
-/* Performs the collective that `function` selects (async_call.c). */
+/* Performs the collective that `function` names (async_call.c). */
 answer async_serve(shim_function function, const async_call *c);
-/* Replaces its arrays by copies, or frees these copies. Copying returns false if out of memory. */
+/* async_copy_arrays replaces the arrays of a collective by copies, and returns false if out of memory. async_free_arrays
+ * frees these copies. */
 bool async_copy_arrays(shim_function function, async_call *c, const state *s);
 void async_free_arrays(async_call *c);
 
@@ -27,34 +28,35 @@ void async_free_arrays(async_call *c);
  * MPI_Finalize begins. */
 void async_begin(void);
 void async_end(void);
-/* Starts a collective as `function` (SHIM_Iallreduce etc.). *request receives an MPI request that completes
- * with the collective. Unless the answer is WHY_SERVED, nothing has happened on any rank. */
+/* Starts a nonblocking collective, such as SHIM_Iallreduce. *request receives an MPI request that completes together with the
+ * collective. If the result is not WHY_SERVED, nothing has been started on any rank. */
 answer async_start(shim_function function, const async_call *call, MPI_Request *request);
-/* Prepares a collective that can be started repeatedly until it is freed: a persistent request. */
+/* Creates a persistent request for a collective. The request can be started repeatedly until it is freed. */
 answer async_init(shim_function function, const async_call *call, MPI_Request *request);
-/* Returns the inner request of a persistent request (MPI_REQUEST_NULL while that is inactive), or
- * NULL if the request is not persistent. */
+/* Returns a pointer to the request of the started collective within a persistent request. That request is MPI_REQUEST_NULL if
+ * the collective is not active. Returns NULL if the request is not persistent. */
 MPI_Request *async_active(MPI_Request request);
 /* Number of persistent requests. */
 extern atomic_int async_persistent;
-/* Number of non-blocking collectives that no MPI_Wait or MPI_Test has completed. */
+/* Number of nonblocking collectives that the program has not yet completed with MPI_Wait or MPI_Test. */
 extern atomic_int async_unwaited;
-/* Returns true if a non-blocking collective is in progress on any communicator. */
+/* Returns true if a nonblocking collective is in progress on any communicator. */
 bool async_under_way(void);
-/* Returns true if this is the request of a collective in progress. Such a request must not be freed (MPI 5.0, 6.12). */
+/* Returns true if the request belongs to a collective in progress. The program must not free such a request (MPI 5.0,
+ * 6.12). */
 bool async_in_progress(MPI_Request request);
-/* Yields the core to other threads after `vain` unsuccessful tests: for a moment, or until a collective in progress has
- * completed. */
+/* Yields the core to other threads. The longer the program has tested without success (`vain` times), the longer this may
+ * take: a moment, or until a collective in progress has completed. */
 void async_nap(int vain);
 /* Start a persistent request again, and free it. */
 int async_restart(MPI_Request request);
 void async_free(MPI_Request request);
-/* Waits until the collectives in progress on a communicator have ended. */
+/* Waits until all collectives in progress on a communicator have completed. */
 void async_drain(state *s);
-/* Performs the collectives of these requests, and those queued before them, in the calling thread, except those that a thread
- * has started. For a program that waits for all these requests. */
+/* Performs the collectives of these requests in the calling thread, and before them those that are ahead of them in their
+ * queues. Skips collectives that another thread has started. For a program that waits for all these requests. */
 void async_perform(int n, const MPI_Request *requests);
-/* Releases a communicator's thread after the collectives in progress, because the communicator is being freed. */
+/* Ends the thread of a communicator that is about to be freed. Waits for the collectives in progress. */
 void async_stop(state *s);
 
 /* The arguments of each collective. */

@@ -43,7 +43,7 @@ answer async_serve(shim_function function, const async_call *c) {
   }
 }
 
-/* Replaces the program's array by a copy. Returns false if out of memory. */
+/* Replaces an array of the program by a copy. Returns false if out of memory. */
 static bool copy_numbers(numbers *n, int ranks) {
   if (!n->at) return true; /* the collective does not use it, or the MPI rejects the call */
   const size_t bytes = (size_t)ranks * (n->wide ? sizeof(MPI_Aint) : sizeof(int));
@@ -53,8 +53,8 @@ static bool copy_numbers(numbers *n, int ranks) {
   return copy;
 }
 
-/* Arrays that MPI ignores on this rank may be invalid: those on ranks other than the root, and the sender's arrays in
- * place. */
+/* MPI ignores some arrays on some ranks, and these may be invalid pointers. They are the arrays for the root on all other
+ * ranks, and the send arrays of a call in place. */
 bool async_copy_arrays(shim_function function, async_call *c, const state *s) {
   const bool at_root = function == SHIM_Igatherv || function == SHIM_Iscatterv;
   if (at_root && c->root != s->rank) c->counts.at = c->displs.at = NULL;

@@ -28,11 +28,11 @@ typedef struct block {
   layout layout;
 } block;
 
-/* Fills in the last three lines of fields. Returns false if the MPI rejects the arguments. */
+/* Fills in the sizes of the blocks, and the fields `even` and `in_a_row`. Returns false if the MPI rejects the arguments. */
 bool blocks_measure(blocks *b);
 MPI_Aint blocks_count(const blocks *b, int rank);
 char *blocks_place(const blocks *b, int rank);
-/* Unpack all blocks from consecutive bytes, and pack them. Return MPI's error. */
+/* blocks_spread unpacks all blocks from consecutive bytes, and blocks_collect packs them. Both return MPI's error code. */
 int blocks_spread(const blocks *b, char *bytes, MPI_Comm comm);
 int blocks_collect(const blocks *b, char *bytes, MPI_Comm comm);
 

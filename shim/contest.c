@@ -4,8 +4,8 @@
 
 bool turns_wanted;
 
-/* Returns true if tutti and the MPI may compute different bits from the same values, or from the
- * same values in a different order. */
+/* Returns true if tutti and the MPI may compute results that differ in some bits, from the same values or from the same
+ * values in another order. */
 static bool may_differ(int ranks, tutti_type type, tutti_op op) {
   const bool rounds = type >= TUTTI_FLOAT16 && type <= TUTTI_COMPLEX_DOUBLE;
   const bool sums = op == TUTTI_SUM || op == TUTTI_PROD;
@@ -48,8 +48,8 @@ static double best(const double *ns) {
   return least;
 }
 
-/* Agrees on the faster one. If the ranks cannot agree, their communicator has failed, and the next
- * call reports the reason. */
+/* Agrees with the other ranks on which of tutti and the MPI is faster. If the ranks cannot agree, the communicator has
+ * failed, and the next call reports the reason. */
 static void settle(turn *t, uint32_t counted) {
   double slowest[2 * TURN_ROUNDS];
   t->settled = true;

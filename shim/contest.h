@@ -36,29 +36,30 @@ typedef struct turn {           /* for one kind of call */
   uint8_t size;
 } turn;
 
-/* The kinds of one communicator. All zeros means that there was no call yet. */
+/* The measurements of one communicator, for each kind of call. If all bytes are zero, no call has been made yet. */
 typedef struct turns {
   turn of[TUTTI_COLL_COUNT][TURN_SIZES];
 } turns;
 
-/* True if calls alternate. All ranks agree on this when MPI is initialized. */
+/* True if calls are given to tutti and the MPI in alternation, to compare their speed. All ranks agree on this when MPI is
+ * initialized. */
 extern bool turns_wanted;
 
-/* Returns the kind of a call on this number of ranks, or NULL if tutti always performs it. */
+/* Returns the measurements for this kind of call, or NULL if tutti performs all such calls. */
 turn *turns_find(turns *t, int ranks, tutti_coll coll, size_t bytes, tutti_type type, tutti_op op);
-/* Returns the number of calls in a block: large enough that a rank gains nothing by running ahead of the others. */
+/* Returns the number of calls in a block. A block is so long that no rank gains time by running ahead of the others. */
 static inline uint32_t turn_block(const turn *t) {
   return t->size <= 13 ? 40 : t->size <= 19 ? 15 : 6;
 }
-/* Returns true if the MPI performs the next call. Blocks alternate: tutti, MPI, MPI, tutti, tutti, MPI. */
+/* Returns true if the MPI is to perform the next call. The order of the blocks is tutti, MPI, MPI, tutti, tutti, MPI. */
 static inline bool turn_is_mpis(const turn *t) {
   return t->settled ? t->mpis : (t->calls / turn_block(t) + 1) / 2 & 1;
 }
 /* Counts a call of a settled kind. */
 void turn_count(turn *t);
-/* Starts the timing of a call. Its block determines who performs it. */
+/* Starts timing a call, which is performed by tutti or the MPI, depending on the block it is in. */
 void turn_begin(turn *t, tutti_comm *comm, shim_function function);
-/* Ends the timing of a call. Returns `code`, the call's result. */
+/* Stops timing a call. `code` is the result of the call, and is returned. */
 int turn_end(turn *t, int code);
 
 #endif

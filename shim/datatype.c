@@ -80,7 +80,7 @@ void datatype_begin(void) {
 
 /* ---- types that are not predefined ---- */
 
-/* Returns true if the type was made by a program, which must free it. */
+/* Returns true if the program created the type, so that it must also free it. */
 static bool is_derived(MPI_Datatype type) {
   int ints, addresses, types, combiner = MPI_COMBINER_NAMED;
   if (next()->Type_get_envelope(type, &ints, &addresses, &types, &combiner)) return false;
@@ -88,7 +88,7 @@ static bool is_derived(MPI_Datatype type) {
          combiner != MPI_COMBINER_F90_COMPLEX && combiner != MPI_COMBINER_F90_INTEGER;
 }
 
-/* Returns true if the type's elements are in the order of their addresses. Called only for a dense type. */
+/* Returns true if the elements of a type are ordered by address. The type must be dense. */
 static bool in_order(MPI_Datatype type) {
   int ints = 0, addresses = 0, types = 0, combiner = MPI_UNDEFINED, count = 0;
   MPI_Aint address = 0;
@@ -127,13 +127,14 @@ bool datatype_layout(MPI_Datatype type, layout *l) {
 
 /* ---- pack and unpack ---- */
 
-/* Returns the number of elements with a total size that MPI can express as an int; at least 1. */
+/* Returns the number of elements that can be passed to MPI in one call, because their total size fits in an int. Returns at
+ * least 1. */
 static size_t at_once(size_t left, const layout *l) {
   const size_t most = l->size && l->size < PIECE ? PIECE / l->size : 1;
   return left < most ? left : most;
 }
 
-/* Makes a type of `size` consecutive bytes, which matches any type. */
+/* Creates a datatype of `size` consecutive bytes, whose messages match any other type. */
 static int packed_type(size_t size, MPI_Datatype *type) {
   const int n = (int)((size + PIECE - 1) / PIECE);
   int *lengths = malloc((size_t)n * sizeof *lengths);
@@ -150,7 +151,8 @@ static int packed_type(size_t size, MPI_Datatype *type) {
   return error;
 }
 
-/* Converts one element that is too large for MPI_Pack's counts, with a message to itself on a new communicator. */
+/* Packs or unpacks one element that is too large for the counts of MPI_Pack. Sends it to this rank itself, on a new
+ * communicator. */
 static int convert_huge(bool into, void *at, MPI_Datatype type, char *bytes, size_t size) {
   static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
   MPI_Datatype packed;
@@ -189,7 +191,7 @@ static int convert(bool into, void *at, size_t count, MPI_Datatype type, const l
   return MPI_SUCCESS;
 }
 
-/* MPICH's MPI_Pack rejects MPI_BOTTOM. Therefore pass the address where the type begins, and a type
+/* MPICH's MPI_Pack rejects MPI_BOTTOM. Instead, the caller passes the address at which the type begins, and a type that is
  * shifted back by the same distance. */
 static int convert_from_bottom(bool into, size_t count, MPI_Datatype type, const layout *l,
                                char *bytes, MPI_Comm comm) {

@@ -10,7 +10,7 @@
 #include "next.h"
 #include "tutti.h"
 
-/* Classes of predefined types, which determine the permitted ops (MPI-3.1, 5.9.2). */
+/* Classes of predefined types. The class of a type determines which ops are permitted (MPI-3.1, 5.9.2). */
 typedef enum type_class {
   CLASS_NONE,
   CLASS_C_INTEGER,
@@ -31,8 +31,8 @@ typedef struct named_type {
   MPI_Aint extent;
 } named_type;
 
-/* Elements of a type: `size` bytes each, `extent` apart. The first is at the buffer's address plus
- * `lower`. plain: consecutive, without holes, in the order of the type. */
+/* The layout of the elements of a type. Each element has `size` bytes, and begins `extent` bytes after the previous one. The
+ * first begins `lower` bytes after the buffer's address. plain: the elements are in order, and consecutive without holes. */
 typedef struct layout {
   size_t size;
   MPI_Aint lower, extent;
@@ -41,17 +41,17 @@ typedef struct layout {
 
 /* Fills the table of predefined types. Call this first. */
 void datatype_begin(void);
-/* Marks types that the MPI rejects in reductions, so that they are only moved. */
+/* Marks types that the MPI does not accept in reductions. Calls may then only move elements of these types. */
 void datatype_check(bool takes(const named_type *type));
 /* Returns NULL if the type is not predefined. */
 const named_type *datatype_named(MPI_Datatype type);
 /* Returns false if the type is invalid. */
 bool datatype_layout(MPI_Datatype type, layout *l);
-/* Returns the address of the first byte. MPI_BOTTOM is address 0. */
+/* Returns the address of the first byte of the data in a buffer. If the buffer is MPI_BOTTOM, its address counts as 0. */
 static inline char *datatype_start(const void *buffer, const layout *l) {
   return (char *)((uintptr_t)buffer + (uintptr_t)l->lower);
 }
-/* Pack `count` elements into consecutive bytes, and unpack them. Return MPI's error. */
+/* These functions pack `count` elements into consecutive bytes, and unpack them. They return MPI's error code. */
 int datatype_pack(const void *from, size_t count, MPI_Datatype type, const layout *l, char *bytes,
                   MPI_Comm comm);
 int datatype_unpack(char *bytes, void *to, size_t count, MPI_Datatype type, const layout *l,

@@ -4,7 +4,7 @@
  *            to the MPI and counted. PMPI_X is an alias of MPI_X, because Open MPI's Fortran interface calls it.
  * Cost       Passing a call to the MPI takes a look-up, and with TUTTI_REPORT a counter and two clock reads.
  * SPDX-License-Identifier: BSD-3-Clause */
-/* Export the functions that mpi.h declares; MPICH's does not set the visibility. */
+/* Exports the functions that mpi.h declares, because MPICH's mpi.h does not set their visibility. */
 #pragma GCC visibility push(default)
 #include <mpi.h>
 #pragma GCC visibility pop
@@ -110,7 +110,8 @@ ALSO_PMPI(Type_free)
 
 /* ---- initialization and finalization ---- */
 
-/* Warns about a program that does not wait: it may use a result that has not arrived yet, and MPIs do not report this. */
+/* Warns about a program that does not wait for its nonblocking collectives. Such a program may use a result before it has
+ * arrived, and MPIs do not report this. */
 static void name_unwaited(void) {
   const int n = atomic_load(&async_unwaited);
   int rank = 0;
@@ -130,8 +131,8 @@ static void end(void) {
   tutti_finalize(); /* writes the measurements */
 }
 
-/* The program may have callbacks in MPI_Finalize that call MPI. The first attribute of MPI_COMM_SELF is deleted last, so this
- * runs after them. */
+/* Runs the shim's cleanup when MPI_Finalize deletes the first attribute of MPI_COMM_SELF. This attribute is deleted last, so
+ * the cleanup runs after the program's callbacks, which may still call MPI. */
 static int end_at_last(MPI_Comm comm, int keyval, void *attribute, void *extra) {
   (void)comm, (void)keyval, (void)attribute, (void)extra;
   end();
@@ -140,7 +141,7 @@ static int end_at_last(MPI_Comm comm, int keyval, void *attribute, void *extra) 
 
 static bool ends_at_last;
 
-/* The MPI may lack some types, and some ops on other types. Querying them must not end the job, so errors are returned. Calls
+/* Makes MPI return errors instead of ending the job while the shim queries which types and ops the MPI supports. MPI calls
  * without a communicator report errors on MPI_COMM_WORLD, and since MPI 4 on MPI_COMM_SELF. */
 static void look_at_types(void) {
   const MPI_Comm comms[2] = {MPI_COMM_WORLD, MPI_COMM_SELF};

@@ -15,7 +15,8 @@ static size_t lines(size_t bytes) {
   return (bytes + LINE - 1) / LINE * LINE;
 }
 
-/* The data that a call reads or writes: the blocks of all ranks, one block, or nothing. */
+/* One side of a call: the data that the call reads, or the data that it writes. This can be the blocks of all ranks, a single
+ * block, or nothing. */
 typedef struct side {
   blocks *all;
   block *one;
@@ -48,8 +49,9 @@ static int unpack(const side *x, MPI_Comm comm) {
                          &x->one->layout, comm);
 }
 
-/* Runs the call on the program's buffers, or on copies of them. In place, a rank's input or result is in the other side's
- * buffer. Blocks of equal size stay there, as in tutti's own in-place calls; with counts, this rank's block is copied. */
+/* Runs the call on the program's buffers, or on copies of them. In a call in place, a rank's input or result is in the buffer
+ * of the other side. Blocks of equal size can stay there, as in tutti's own calls in place. With counts, the block of this
+ * rank is copied. */
 static answer exchange(state *s, work *w, side *from, side *to, MPI_Comm comm) {
   if (state_only_asks()) return hand_on(WHY_SERVED);
   const bool copies = from->in_place && from->one && w->counts; /* copies only this rank's block */
@@ -149,8 +151,8 @@ answer serve_alltoallv_(const void *src, numbers nsrc, numbers srcdispls, MPI_Da
 
 /* ---- gather and scatter ---- */
 
-/* Sets the counts of an alltoallv between the root and all ranks. This rank exchanges one block with the root; the root's
- * list has the sizes of all blocks. */
+/* Sets up the counts of an alltoallv in which only the root exchanges data with all ranks. The root's list has the sizes of
+ * all blocks; another rank's list has only the size of its block. */
 static void set_counts(state *s, work *w, bool gathers, size_t own) {
   size_t *sent = s->counts, *got = s->counts + s->ranks;
   size_t *mine = gathers ? sent : got, *roots = gathers ? got : sent;

@@ -66,7 +66,8 @@ static int both_over(void *ctx) {
   return done || x->error;
 }
 
-/* Like MPI_Sendrecv. Ranks may be late for a communicator's first collective, so tutti shows and reports the wait. */
+/* Sends and receives a message, as MPI_Sendrecv does. Some ranks may be late for the first collective on a communicator, so
+ * this uses tutti's wait, which warns about late ranks. */
 static int send_and_receive(const void *src, int to, void *dst, int from, int bytes, int tag) {
   exchange x = {{MPI_REQUEST_NULL, MPI_REQUEST_NULL}, MPI_SUCCESS};
   x.error = next()->net.Irecv(dst, bytes, MPI_BYTE, from, tag, own, &x.of[0]);
@@ -114,7 +115,7 @@ static bool near(const members *m, const tutti_comm *world) {
   return true;
 }
 
-/* Opens a network among the members, through MPI. (MPICH 4.0 crashes if the group belongs to another communicator.) */
+/* Opens a network among the members, using MPI. MPICH 4.0 crashes if the group belongs to another communicator. */
 static tutti_status open_net(const members *m, tutti_net *net) {
   MPI_Group all, group;
   MPI_Comm among;

@@ -15,18 +15,19 @@ typedef struct members {
   uint64_t number; /* unique among the groups in use at the same time */
 } members;
 
-/* Call begin after MPI_Init, and end when MPI_Finalize begins. begin returns false if MPI has failed, or lacks memory. */
+/* Call members_begin after MPI_Init, and members_end when MPI_Finalize begins. members_begin returns false if MPI has failed,
+ * or if out of memory. */
 bool members_begin(int rank, int ranks);
 void members_end(void);
-/* Returns a new number, different from those of all other processes. */
+/* Returns a new number. No other process receives the same number. */
 uint64_t members_number(void);
-/* Waits until `done(ctx)`, which polls, returns a nonzero value. Used for ranks that are late for a communicator's first
- * collective: after 10 s the log has a warning, and `tutti doctor` shows the wait. */
+/* Calls `done(ctx)` repeatedly until it returns a nonzero value. Used to wait for ranks that are late for the first
+ * collective on a communicator. After 10 s, a warning is logged, and `tutti doctor` shows the wait. */
 void members_await(int (*done)(void *), void *ctx);
-/* Returns true if all members pass true. Collective over the members. */
+/* Returns true if every member has passed true. All members must call this. */
 bool members_agree(const members *m, bool yes);
-/* Makes a communicator of the members. Collective. Returns false on all members if any of them failed; the reason
- * is reported. */
+/* Creates a communicator for the members. All members must call this. If any member fails, returns false on all members, and
+ * the reason is reported. */
 bool members_comm(const members *m, tutti_comm *world, tutti_comm **out);
 
 #endif

@@ -50,7 +50,7 @@ answer serve_bcast(void *buffer, MPI_Aint count, MPI_Datatype type, int root, MP
 
 /* ---- allgather ---- */
 
-/* Gathers in place if this rank's block is already at its position in dst, with its final bytes. */
+/* Uses a gather in place if this rank's block is already at its position in dst and needs no conversion. */
 static answer gather(const blocks *b, const block *mine, shim_function function, MPI_Comm comm) {
   state *s = b->s;
   if (state_only_asks()) return hand_on(WHY_SERVED);

@@ -9,7 +9,7 @@ atomic_int next_filled;
 
 #define FIND(member, name) *(void **)&next_table.member = mpi_find(RTLD_NEXT, TEXT(name));
 
-/* Duplicates a communicator without the program's attributes, which could have copy functions. */
+/* Duplicates a communicator without copying the attributes that the program has set, because they may have copy functions. */
 static int duplicate(MPI_Comm comm, MPI_Comm *out) {
   return next_table.net.Comm_split(comm, 0, 0, out);
 }

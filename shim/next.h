@@ -11,7 +11,8 @@
 
 #include "calls.h"
 
-/* Persistent collectives have the names of MPI 4; in Open MPI 4.1 they have the prefix of an extension. */
+/* The names of persistent collectives are those of MPI 4, except in Open MPI 4.1, where they have the prefix of an
+ * extension. */
 #ifdef OMPI_MAJOR_VERSION
 #define EXTENDED 1
 #else
@@ -23,7 +24,7 @@
 #define HAS_LARGE 0
 #endif
 
-/* The functions that the shim calls, except those that it defines. */
+/* The MPI functions that the shim calls but does not define. */
 /* clang-format off */
 #define NEXT_OTHERS(N) \
   N(Init) N(Init_thread) N(Finalize) N(Comm_free) N(Comm_disconnect) N(Comm_call_errhandler) \
@@ -54,13 +55,13 @@ typedef struct next_calls {
 
 #define TEXT_OF(name) #name
 #define TEXT(name)    TEXT_OF(name)
-/* For files that define MPI's functions: PMPI_name is an alias. */
+/* For source files that define MPI functions. Makes PMPI_name an alias of each of them. */
 #define ALSO_PMPI(name) __typeof__(MPI_##name) PMPI_##name __attribute__((alias("MPI_" #name)));
 
 extern next_calls next_table;
 extern atomic_int next_filled;
 void next_fill(void);
-/* Fills the table from the MPI that the code at this address uses, if there are two. */
+/* Fills in the table of MPI functions. If two MPIs are loaded, uses the one that the code at this address calls. */
 void next_fill_for(const void *caller);
 
 /* Returns the table, which is filled at the first call. */

@@ -47,7 +47,7 @@ static tutti_status call_with_copies(state *s, const work *w) {
   return status;
 }
 
-/* Returns an error code of the shim's own class. Its text is the last message. */
+/* Returns an MPI error code in an error class of the shim. The text of the code is the last error message. */
 static int error_code(const char *sentence) {
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   static int code = MPI_ERR_OTHER;
@@ -77,7 +77,7 @@ static bool is_fatal(MPI_Comm comm) {
   return fatal;
 }
 
-/* Prints the reason. The MPI's own message may be lost, because all ranks end as soon as the first one does. */
+/* Prints the reason why a call failed. The MPI's message may be lost, because all ranks end as soon as the first one does. */
 static void say_why(const state *s, const char *sentence) {
   char line[480];
   const int n = snprintf(line, sizeof line, "tutti: rank %d: %s\n", s->rank, sentence);
@@ -104,7 +104,7 @@ answer serve_fail_mpi(state *s, int error) {
   return serve_fail(s, sentence);
 }
 
-/* The kind of a call and its size for contest.h, the same on all ranks. */
+/* These functions return the kind and the size of a call, as contest.h uses them. They are the same on all ranks. */
 static tutti_coll kind_of(const work *w) {
   return w->function == SHIM_Gatherv    ? TUTTI_GATHER
          : w->function == SHIM_Scatterv ? TUTTI_SCATTER

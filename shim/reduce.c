@@ -6,7 +6,8 @@
 
 #include "serve.h"
 
-/* Returns the communicator's state and the reduction, or NULL with the reason in r->why if either is unavailable. */
+/* Returns the communicator's state, and fills in the reduction. If tutti cannot serve either of them, returns NULL and stores
+ * the reason in r->why. */
 static state *find_both(MPI_Comm comm, MPI_Datatype type, MPI_Op op, reduction *r) {
   state *s = state_find(comm, &r->why);
   if (s) *r = reduction_of(type, op);
@@ -86,8 +87,8 @@ answer serve_reduce(const void *src, void *dst, MPI_Aint count, MPI_Datatype typ
                               .root = root});
 }
 
-/* Performs a reduce-scatter with blocks of any size, given by s->counts if they differ. In place, dst holds the
- * input, which is longer than the result, so the result is first written to scratch. */
+/* Performs a reduce-scatter. If blocks have different sizes, s->counts has their counts. In a call in place, dst holds the
+ * input, which is longer than the result. The result is therefore first written to scratch memory. */
 static answer scatter(state *s, const void *src, void *dst, work w, size_t all, size_t own) {
   const bool in_place = src == MPI_IN_PLACE;
   if (state_only_asks()) return serve_run(s, &w);

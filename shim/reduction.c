@@ -14,7 +14,7 @@
 
 #include "tutti_plan.h"
 
-/* The classes of types that an MPI op accepts (MPI-3.1, 5.9.2). */
+/* Sets of type classes, for the MPI ops that accept only these classes (MPI-3.1, 5.9.2). */
 enum {
   ORDERED =
       1 << CLASS_C_INTEGER | 1 << CLASS_FORTRAN_INTEGER | 1 << CLASS_FLOATING | 1 << CLASS_ADDRESS,
@@ -88,8 +88,8 @@ static void in_any_order(const void *a, const void *b, void *dst, size_t count, 
   local(dst == a ? b : a, dst, count);
 }
 
-/* Returns true if the MPI accepts the first op for this class on this type. Some types have names but are rejected, such as
- * Fortran's in an MPI built without Fortran. */
+/* Returns true if the MPI accepts this type with the first op for the type's class. Some types have names but are rejected,
+ * such as the types for Fortran in an MPI that was built without Fortran. */
 static bool is_taken(const named_type *type) {
   _Alignas(64) const char in[64] = {0};
   _Alignas(64) char inout[64] = {0};
@@ -119,7 +119,7 @@ static reduction refused(shim_why why) {
   return (reduction){.why = why};
 }
 
-/* Returns a tutti type with elements of this size. Elements of 16 bytes must be aligned to 8. */
+/* Returns a tutti type whose elements have this size. Elements of 16 bytes must be aligned to 8 bytes. */
 static tutti_type carrier(size_t size) {
   switch (size) {
     case 1: return TUTTI_UINT8;
@@ -144,8 +144,9 @@ static reduction computed_by_mpi(MPI_Datatype type, MPI_Op op, int commutes) {
   return r;
 }
 
-/* Maps a type and op. A non-blocking call must know whether a plan exists before it starts, and cannot ask tutti while
- * another call is in progress. Reductions that the contract excludes are therefore rejected here. */
+/* Finds the tutti type and op for an MPI type and op. A nonblocking call needs to know before it starts whether there is a
+ * plan, and cannot ask tutti while another call is in progress. Reductions that the contract excludes are therefore already
+ * rejected here. */
 reduction reduction_of(MPI_Datatype type, MPI_Op op) {
   if (op == MPI_OP_NULL || type == MPI_DATATYPE_NULL) return refused(WHY_REFUSED);
   const named_op *known = find_op(op);

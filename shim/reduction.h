@@ -15,7 +15,8 @@ typedef struct reduction {
 
 /* Fills the tables. Call this first. */
 void reduction_begin(void);
-/* Valid only for this thread's next call, because the MPI may compute the op. */
+/* Returns the tutti type and op for an MPI type and op. The result is valid only for the next call of this thread, because
+ * the MPI may have to compute the op. */
 reduction reduction_of(MPI_Datatype type, MPI_Op op);
 
 #endif

@@ -28,8 +28,8 @@ enum { MOST_ROWS = 512, RANGES = 33, SENTENCE = 400 };
 
 int report_wanted;
 handed report_handed[SHIM_FUNCTIONS][SHIM_WHY_COUNT];
-/* Number of communicators by the reason why they are left to the MPI (WHY_SERVED: served), and the
- * name of the first one. */
+/* The number of communicators that are left to the MPI for each reason, and the name of the first one. The entry of
+ * WHY_SERVED is for communicators that tutti serves. */
 static struct {
   unsigned long n;
   char first[48];
@@ -38,8 +38,8 @@ static const char *file; /* NULL for stderr */
 static int my_rank;
 static row rows[MOST_ROWS + 1]; /* the last row is for calls that fit in no other row */
 static int nrows;
-/* Kinds of calls for which tutti and the MPI were compared, on all communicators, in the order in which the
- * measurements ended. */
+/* The kinds of calls for which tutti and the MPI were compared. The list covers all communicators, and is in the order in
+ * which the comparisons ended. */
 typedef struct contest {
   shim_function function;
   int size;
@@ -67,7 +67,7 @@ static const char *const whys[SHIM_WHY_COUNT] = {
 #undef W
 };
 
-/* Returns the value of TUTTI_REPORT, or NULL if no report was requested. */
+/* Returns the value of TUTTI_REPORT, or NULL if the user has not requested a report. */
 static const char *wish(void) {
   const char *value = tutti_setting("TUTTI_REPORT");
   return value && *value && strcmp(value, "0") != 0 ? value : NULL;

@@ -42,14 +42,14 @@ typedef enum shim_why {
 } shim_why;
 
 extern int report_wanted; /* TUTTI_REPORT is set; otherwise nothing is counted */
-/* Calls passed to the MPI. Their time does not include nonblocking and persistent calls. */
+/* Calls that were passed to the MPI. The time does not include nonblocking and persistent calls. */
 typedef struct handed {
   _Atomic uint64_t calls, ns;
 } handed;
 extern handed report_handed[SHIM_FUNCTIONS][SHIM_WHY_COUNT];
 uint64_t report_now(void); /* in ns */
 
-/* Call report_hand_on before the MPI's function, and report_back after it with the result. */
+/* Call report_hand_on before the MPI's function, and pass the function's result to report_back afterwards. */
 static inline uint64_t report_hand_on(shim_function f, shim_why why) {
   if (!report_wanted) return 0;
   atomic_fetch_add_explicit(&report_handed[f][why].calls, 1, memory_order_relaxed);
@@ -62,7 +62,7 @@ static inline int report_back(shim_function f, shim_why why, uint64_t since, int
   return code;
 }
 
-/* A row of the report: a function, a range of sizes, and a plan. */
+/* A row of the report, for one function, one range of sizes and one plan. */
 typedef struct row row;
 typedef struct last_row { /* the last call of a function on a communicator, and its row */
   size_t count;
@@ -71,7 +71,7 @@ typedef struct last_row { /* the last call of a function on a communicator, and 
   row *row;
 } last_row;
 
-/* A call that was served. `plans`: these values determine its plan. */
+/* A call that tutti has served. plans: these values determine which plan ran. */
 typedef struct served_call {
   shim_function function;
   tutti_coll coll;
@@ -82,14 +82,16 @@ typedef struct served_call {
 } served_call;
 
 void report_begin(int rank);
-/* Counts a communicator that tutti serves (WHY_SERVED) or leaves to the MPI. */
+/* Counts a communicator in the report. `why` is WHY_SERVED if tutti serves the communicator; otherwise it is the reason why
+ * the communicator is left to the MPI. */
 void report_communicator(const char *name, shim_why why);
-/* Prints once on stderr, if a report was requested, that tutti serves no calls in this process. */
+/* Prints a line on stderr, only once, which says that tutti serves no calls in this process. Prints nothing if no report was
+ * requested. */
 void report_nothing(const char *why);
 uint64_t report_now(void); /* in ns */
 void report_served(tutti_comm *comm, last_row *last, const served_call *call, uint64_t since);
-/* Records a comparison for a function and sizes up to 2^size bytes: the time per call in ns, on the slowest rank. mpi: the
- * MPI serves these calls. */
+/* Records a comparison of tutti and the MPI for a function and for sizes up to 2^size bytes. The times are ns per call on the
+ * slowest rank. mpi: the MPI serves such calls from now on. */
 void report_turns(shim_function function, int size, double mpi_ns, double tutti_ns, bool mpi);
 /* Counts a failure. Only the first message is kept. */
 void report_failure(const char *sentence);

@@ -27,8 +27,8 @@ static lanes *new_lanes(void) {
   return all;
 }
 
-/* Sets *index to the first lane that is free on every rank, or to -1 if there are no free lanes.
- * Returns false if tutti has failed. */
+/* Sets *index to the first lane that is free on every rank, or to -1 if there is no such lane. Returns false if a call of
+ * tutti has failed. */
 static bool agree(state *s, int *index) {
   uint64_t mine = UINT64_MAX, any = 0;
   if (s->lanes) {

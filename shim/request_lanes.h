@@ -11,12 +11,12 @@ typedef struct lane {
   tutti_comm *comm;
 } lane;
 
-/* Takes a lane that no other request uses on any rank. Collective over a communicator that tutti serves. Returns false on all
- * ranks if that fails. */
+/* Reserves a lane that no other request uses on any rank. All ranks of the communicator, which tutti must serve, call this.
+ * On failure, returns false on all ranks. */
 bool lane_take(state *s, lane *l);
 /* Makes the lane available to the next request. Local. */
 void lane_give(lane *l);
-/* Called when the communicator is freed. Its lanes remain as long as requests use them. */
+/* Called when a communicator is freed. Its lanes are not freed while requests use them. */
 void lanes_leave(lanes *all);
 
 #endif

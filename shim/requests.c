@@ -55,7 +55,7 @@ static int take_out(stand_in *s, int code) {
 
 /* ---- waiting ---- */
 
-/* Calls MPI's own function `call`, or repeats `test` until `done`. */
+/* Waits for requests. Calls the MPI's own function `call` if possible; otherwise repeats `test` until `done` is true. */
 #define WAIT(call, test, done)                                           \
   int code;                                                              \
   if (!async_under_way()) return call;                                   \
@@ -87,7 +87,7 @@ static int wait_some(int n, MPI_Request *requests, int *done, int *which, MPI_St
 
 /* ---- the MPI functions ---- */
 
-/* Defines MPI_name(parameters) as `call`, with `n` requests at `array`. */
+/* Defines the function MPI_name(parameters). `call` completes the `n` requests in `array`. */
 #define COMPLETES(name, call, parameters, plain, n, array, with) \
   int MPI_##name parameters {                                    \
     stand_in s;                                                  \
@@ -152,9 +152,8 @@ int MPI_Request_free(MPI_Request *request) {
 }
 ALSO_PMPI(Request_free)
 
-/* MPICH tests first and then makes progress. The MPI's collectives make progress, but tutti's may
- * not. The second test may therefore see messages that MPI_Win_complete sent before such a
- * collective. */
+/* Tests twice. MPICH's function tests first and then makes progress. The MPI's collectives make progress, but tutti's may
+ * not, so the second test may see messages that MPI_Win_complete sent before such a collective. */
 int MPI_Win_test(MPI_Win win, int *done) {
   const int code = next()->Win_test(win, done);
   return code == MPI_SUCCESS && !*done ? next()->Win_test(win, done) : code;

@@ -18,7 +18,7 @@ typedef struct answer {
   turn *turn; /* if not NULL, the call is being timed, and turn_end must be called */
 } answer;
 
-/* Counts or displacements, as int or as MPI_Count and MPI_Aint. */
+/* An array of counts or displacements, whose elements are int, or MPI_Count and MPI_Aint. */
 typedef struct numbers {
   const void *at;
   bool wide;
@@ -93,7 +93,7 @@ static inline bool refused_alias(const void *src, const void *dst, size_t bytes,
   return src == dst && bytes && rooted;
 #endif
 }
-/* For MPI_Allreduce, Open MPI checks this only for more than one element. */
+/* Returns true if the MPI rejects an MPI_Allreduce with equal buffers. Open MPI checks this only for two or more elements. */
 static inline bool refused_alias_of_all(const void *src, const void *dst, size_t count) {
 #ifdef MPICH_VERSION
   return src == dst && count;
@@ -102,7 +102,7 @@ static inline bool refused_alias_of_all(const void *src, const void *dst, size_t
 #endif
 }
 
-/* A call to tutti. Sizes in bytes are those that it accesses on this rank. */
+/* A call of a tutti collective. The sizes in bytes count the data that the call reads and writes on this rank. */
 typedef struct work {
   shim_function function;
   tutti_coll coll;
@@ -117,12 +117,12 @@ typedef struct work {
   int root;
 } work;
 
-/* Performs the call. If it fails, calls the program's error handler. If the answer is WHY_NO_PLAN,
- * nothing has happened on any rank. */
+/* Performs a call of a tutti collective. If the call fails, calls the error handler of the program. If the result is
+ * WHY_NO_PLAN, nothing has been done on any rank. */
 answer serve_run(state *s, const work *w);
-/* Fails the call on all ranks, because this rank cannot do its part. */
+/* Makes a call fail on all ranks, because this rank cannot do its part. */
 answer serve_fail(state *s, const char *sentence);
-/* The same, because the MPI failed to pack or unpack. */
+/* Makes a call fail on all ranks, because the MPI failed to pack or unpack data on this rank. */
 answer serve_fail_mpi(state *s, int error);
 
 #endif

@@ -5,7 +5,7 @@
  *            the first session, as in MPI_Init.
  * Headers    Headers before MPI 4 lack the functions: a session is a pointer in Open MPI 5, and in the standard ABI.
  * SPDX-License-Identifier: BSD-3-Clause */
-/* Export the functions that mpi.h declares; MPICH's does not set the visibility. */
+/* Exports the functions that mpi.h declares, because MPICH's mpi.h does not set their visibility. */
 #pragma GCC visibility push(default)
 #include <mpi.h>
 

@@ -51,8 +51,8 @@ static state *search(const table *t, uintptr_t key) {
   }
 }
 
-/* No handle is 0: MPICH's contain type bits, Open MPI's are addresses, and the standard ABI's are nonzero
- * constants or addresses. */
+/* MPI handles are never 0. MPICH's handles contain bits for the kind of object, Open MPI's are addresses, and those of the
+ * standard ABI are nonzero constants or addresses. */
 static uintptr_t key_of(MPI_Comm comm) {
   return (uintptr_t)comm;
 }
@@ -108,7 +108,7 @@ static void put(table *t, uintptr_t key, state *s) {
   atomic_store(&t->places[i].state, s);
 }
 
-/* Returns a table with more capacity and the existing states. Readers may still use the old one. */
+/* Returns a larger table with a copy of the existing states. The old table is not freed, because readers may still use it. */
 static table *renew(table *old) {
   size_t live = 0, places = FIRST_PLACES;
   for (size_t i = 0; old && i <= old->mask; i++) live += atomic_load(&old->places[i].state) != NULL;
@@ -123,8 +123,8 @@ static table *renew(table *old) {
   return t;
 }
 
-/* Sets the communicator's state; NULL removes it. Returns the previous state, or `s` itself if out
- * of memory. */
+/* Sets the state of a communicator, or removes it if `s` is NULL. Returns the previous state. If out of memory, returns `s`
+ * instead. */
 static state *replace(MPI_Comm comm, state *s) {
   pthread_mutex_lock(&writing);
   table *t = atomic_load(&current);
@@ -152,8 +152,8 @@ static void release(state *s) {
   free(s);
 }
 
-/* Finds the communicator's ranks in MPI_COMM_WORLD. Returns false if some belong to another world (MPI_Comm_spawn), which
- * may not have this library. */
+/* Translates the ranks of a communicator to ranks in MPI_COMM_WORLD. Returns false if some belong to another world
+ * (MPI_Comm_spawn), where this library may not be loaded. */
 static bool find_in_world(state *s) {
   MPI_Group mine, all;
   int *places = s->world + s->ranks, error = next()->Comm_group(s->mpi, &mine);
@@ -167,8 +167,8 @@ static bool find_in_world(state *s) {
   return !error;
 }
 
-/* Returns the reason why the communicator cannot be served, or WHY_SERVED. The result is the same on all its ranks,
- * without communication. *memory is false if this rank is out of memory. */
+/* Returns the reason why tutti cannot serve a communicator, or WHY_SERVED. The result is the same on all ranks of the
+ * communicator, and is found without communication. Sets *memory to false if this rank is out of memory. */
 static shim_why unfit(state *s, bool *memory) {
   const mpi_calls *mpi = &next()->net;
   int inter = 0;
@@ -197,8 +197,8 @@ static void tell_report(const state *s) {
   report_communicator(name, s->comm ? WHY_SERVED : s->why);
 }
 
-/* Makes the state of a communicator that is seen for the first time. Returns NULL if this rank is out of memory, which ends
- * the job unless the program handles errors. */
+/* Creates the state of a communicator that the program uses for the first time. Returns NULL if this rank is out of memory.
+ * The job then ends, unless the program handles MPI errors. */
 static state *meet(MPI_Comm comm) {
   bool memory = true;
   state *s = calloc(1, sizeof *s);
@@ -218,7 +218,8 @@ static state *meet(MPI_Comm comm) {
 
 static state *whole; /* the state of MPI_COMM_WORLD */
 
-/* Lets the first rank choose the communicator's number. A later call of state_serves waits for it. */
+/* Starts to agree on the communicator's number, which its first rank chooses. A later call of state_serves waits for the
+ * number. */
 bool state_number(state *s) {
   if (s->comm || s->numbered) return true;
   if (s->rank == 0) s->number = members_number();
@@ -262,7 +263,8 @@ void state_remove(MPI_Comm comm) {
 
 /* ---- initialization and finalization ---- */
 
-/* Returns true if the running MPI is the one that this library is for. If not, its handles have a different meaning. */
+/* Returns true if this library was made for the running MPI. If not, MPI handles would have other values than this library
+ * expects. */
 static char running[MPI_VERSION_ROOM];
 static int is_ours(void) {
   return mpi_is_ours(&next()->net, running);
@@ -276,7 +278,7 @@ static void say_whose(void) {
   report_nothing(why);
 }
 
-/* Prints repeated lines only once: a program may make a thousand communicators. */
+/* Prints a line, unless the same line was printed before. A program may create a thousand communicators. */
 static void to_stderr(void *unused, int level, const char *line) {
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   static char last[200];
@@ -312,7 +314,7 @@ static bool all_agree(bool yes) {
   return next()->Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD) == MPI_SUCCESS && all;
 }
 
-/* Makes the communicator of all ranks immediately, because all others are made from it. */
+/* Creates tutti's communicator for all ranks immediately, because all other communicators are derived from it. */
 static shim_why serve_whole(bool wanted) {
   if (!all_agree(wanted)) return WHY_OFF;
   tutti_comm *made = NULL;

@@ -41,29 +41,31 @@ typedef struct state {
   turns turns;
 } state;
 
-/* Reads the settings; called after MPI_Init. Returns 0 if the running MPI is not the one this library is for. */
+/* Reads the shim's settings; called after MPI_Init. Returns 0 if this library was made for another MPI than the running
+ * one. */
 int state_begin(void);
-/* Inspects the predefined communicators; called after state_begin. */
+/* Checks whether tutti can serve the predefined communicators; called after state_begin. */
 void state_world(void);
-/* Removes all states, and releases the shim's MPI objects; called when MPI_Finalize begins. */
+/* Removes the states of all communicators and frees the shim's MPI objects. Called when MPI_Finalize begins. */
 void state_end(void);
-/* Removes the state of a communicator that is about to be freed. */
+/* Removes the state of a communicator. Called when the program is about to free the communicator. */
 void state_remove(MPI_Comm comm);
-/* Returns the state of a communicator, or NULL, with the reason in *why, if it cannot be served. */
+/* Returns the state of a communicator. If tutti cannot serve the communicator, returns NULL and stores the reason in *why. */
 state *state_look(MPI_Comm comm, shim_why *why);
-/* Returns true if it has a tutti communicator. If it has none yet, this is collective over its ranks. If
- * false, s->why is the reason. */
+/* Returns true if tutti has a communicator for this state. If there is none yet, creates it, and all ranks must call this. If
+ * this returns false, s->why has the reason. */
 bool state_serves(state *s);
-/* Starts to agree on the number, in a collective that must not wait. Returns false if MPI has failed. */
+/* Starts to agree on the number of a communicator, during a collective that must not wait. Returns false if MPI has
+ * failed. */
 bool state_number(state *s);
-/* Like state_look, after waiting for the collectives in progress on it. If this thread acts as a state,
- * returns that state. */
+/* Returns the state of a communicator, after waiting for the collectives in progress on the communicator. Returns NULL with
+ * the reason in *why if tutti cannot serve it. In a thread that has called state_act_as, returns the state given there. */
 state *state_find(MPI_Comm comm, shim_why *why);
-/* Makes this thread act as a state while it performs a non-blocking collective; NULL ends this.
- * only_asks: the thread only checks whether the collective can be served. */
+/* Makes state_find return `s` in this thread, while the thread performs a nonblocking collective. NULL ends this. only_asks:
+ * the thread only checks whether tutti can serve the collective. */
 void state_act_as(state *s, bool only_asks);
 bool state_only_asks(void);
-/* Returns scratch memory of this size, or NULL if out of memory. */
+/* Returns scratch memory of at least `bytes` bytes, which belongs to the state, or NULL if out of memory. */
 char *state_scratch(state *s, size_t bytes);
 
 #endif

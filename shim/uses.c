@@ -29,7 +29,8 @@ static bool used(MPI_Op op, MPI_Datatype type) {
   return false;
 }
 
-/* Keeps an op or type if it is in use. If out of memory, it is never freed. */
+/* If an unfinished collective uses this op or type, puts it on the list of objects to be freed later, and returns true. If
+ * there is no memory for a list entry, the object is never freed. */
 static bool keep(MPI_Op op, MPI_Datatype type) {
   pthread_mutex_lock(&keeping);
   const bool is_used = used(op, type);
@@ -63,7 +64,8 @@ void use_begin(use *u, const async_call *call, MPI_Request request) {
   pthread_mutex_unlock(&keeping);
 }
 
-/* Frees ops and types that are now unused. This happens outside the lock, because the program's delete callbacks may run. */
+/* Frees the listed ops and types that no collective uses any more. The lock is not held while MPI frees them, because MPI may
+ * call delete callbacks of the program. */
 void use_end(use *u) {
   kept *unused = NULL;
   use **at = &users;

@@ -13,12 +13,13 @@ typedef struct use {
 } use;
 
 void use_begin(use *u, const async_call *call, MPI_Request request);
-/* Ends a use, and frees ops and types that no other collective needs. */
+/* Records that a collective no longer uses its op and types, and frees those that no other collective uses. */
 void use_end(use *u);
-/* If a collective needs an op or a type that the program frees, the free is deferred. Then these return true. */
+/* Called when the program frees an op or a type. If a collective still uses the object, these functions postpone the free and
+ * return true. */
 bool uses_keep_op(MPI_Op *op);
 bool uses_keep_type(MPI_Datatype *type);
-/* Returns true if this is the request of a collective in progress. */
+/* Returns true if the request belongs to a collective in progress. */
 bool uses_have(MPI_Request request);
 
 #endif

@@ -43,8 +43,8 @@ typedef struct tcp_out {
   kit_head head;
   const char *bytes;
   size_t sent;    /* number of bytes sent, including the head */
-  tcp_slot *slot; /* NULL if the message has separate memory that also contains the bytes; it is
-                     freed once sent */
+  tcp_slot *slot; /* NULL if the message is a copy in separate memory, which is freed once the
+                     message is sent */
 } tcp_out;
 
 typedef enum tcp_stage {
@@ -78,7 +78,7 @@ typedef struct tcp_early {
 
 typedef enum tcp_source_kind { TCP_LISTENER, TCP_LINE, TCP_WATCH } tcp_source_kind;
 
-/* A source of epoll events: the first member of a line or of a peer, or the listener. */
+/* A source of epoll events. This is the listener, or the first member of a line or of a peer. */
 typedef struct tcp_source {
   tcp_source_kind kind;
   int fd; /* -1 if none */
@@ -91,7 +91,8 @@ typedef enum tcp_fate { /* what happened to a process */
                         TCP_CHANGED, /* bytes of its connection were changed in transit */
                         TCP_APART    /* it cannot be reached; tcp_peer.error has the reason */
 } tcp_fate;
-/* Returns true if this error of a connection means that the other host is silent, as opposed to the end of its process. */
+/* Returns true if this error of a connection means that the other host does not answer, rather than that the process has
+ * ended. */
 static inline bool tcp_is_silence(int error) {
   return error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH;
 }
@@ -148,7 +149,7 @@ typedef struct tcp_peer {
   tcp_out *first, **end; /* queue of messages that have not left */
 } tcp_peer;
 
-/* State shared by the networks of a process, protected by `lock`. */
+/* State that is shared by all networks of a process. Protected by `lock`. */
 struct tcp_world {
   kit_world kit;
   const char *name; /* "TCP" */
@@ -201,46 +202,53 @@ void tcp_net_lose(kit_net *n, int process);
 
 /* ---- incoming messages (tcp_match.c) ---- */
 
-/* Returns true if a receive waits for the message. Otherwise it needs separate memory. */
+/* Returns true if a receive has been posted for this message. If not, the message needs separate memory. */
 bool tcp_awaited(const tcp_line *line, const kit_head *head);
-/* Handles the head of a message. Sets line->to to where its bytes go. Failures are recorded in the world. */
+/* Handles the head of an incoming message. Sets line->to to the address where the data is to be stored. Failures are recorded
+ * in the world. */
 void tcp_begins(tcp_line *line, const kit_head *head);
-/* Returns how many bytes of the message fit at line->to. 0 means out of memory, which is recorded
- * as a failure of the world. */
+/* Returns the number of bytes of the incoming message that can be stored at line->to. Returns 0 if out of memory, and records
+ * this as a failure of the world. */
 size_t tcp_room(tcp_line *line);
-/* Handles the end of a message, after its last byte has arrived. */
+/* Handles the end of an incoming message. Called after its last byte has arrived. */
 void tcp_ends(tcp_line *line);
 /* Sends a message from this process to itself. Returns false if out of memory. */
 bool tcp_send_self(tcp_world *w, kit_net *n, const kit_head *head, const void *bytes);
-/* Matches a new receive with the oldest message that has arrived for it. Returns false if no message has arrived. */
+/* Matches a new receive with the oldest message that fits it and has already arrived. Returns false if there is no such
+ * message. */
 bool tcp_take_early(tcp_slot *s);
-/* Drops the remainder of the message that this receive has begun to take. */
+/* Discards the remainder of the message that this receive has partly received. */
 void tcp_forget_slot(tcp_slot *s);
-/* Checks, for a new network, that its ranks may have sent the messages that arrived for it early. */
+/* Checks the messages that arrived before their network was made. Messages from processes that are not in the network are an
+ * error. */
 void tcp_early_check(const kit_net *n);
-/* tcp_early_close drops the early messages of a closed network, tcp_early_lose the partly arrived ones of a lost process. */
+/* tcp_early_close drops the early messages of a closed network. tcp_early_lose drops the early messages of a lost process
+ * that have not fully arrived. */
 void tcp_early_close(tcp_world *w, uint32_t number);
 void tcp_early_lose(tcp_world *w, int process);
 
 /* ---- a connection (tcp_line.c) ---- */
 
-/* Adds a connection. fd is -1 for a call that is not connected yet. Returns NULL if out of memory. */
+/* Adds a connection to the world. fd is -1 if the connection has not been started yet. Returns NULL if out of memory. */
 tcp_line *tcp_line_new(tcp_world *w, int fd, tcp_state state, int process);
-/* Closes a line. Its memory is freed at the end of the next progress call. */
+/* Closes a line. The line's memory is freed at the end of the next call of tcp_progress. */
 void tcp_line_end(tcp_line *line);
-/* Selects the events that epoll reports for the line; none if both are false. */
+/* Selects whether epoll reports that the line can be read, and that it can be written. If both are false, epoll reports
+ * nothing. */
 void tcp_line_listen(tcp_line *line, bool reads, bool writes);
 /* Sends the peer's queue, as much as the socket accepts. */
 void tcp_pump(tcp_line *line);
-/* Marks a line as unwritable. Once all received data has been read, its process is lost for this reason. */
+/* Marks a line as no longer writable. When all data that has arrived on the line has been read, its process is marked as
+ * lost, with this fate. */
 void tcp_break(tcp_line *line, tcp_fate fate);
-/* Sends the queues to which messages have been added since the last call. */
+/* Sends the messages that have been added to queues since the last call. */
 void tcp_pump_due(tcp_world *w);
 /* Reads the data that has arrived. */
 void tcp_feed(tcp_line *line);
 /* Sends a hello or a welcome, before any messages. */
 void tcp_greet(tcp_line *line, uint32_t magic);
-/* Reads a hello or a welcome into line->head. Returns 1 if it is valid, 0 if it is not, and -1 if it is incomplete. */
+/* Reads a hello or a welcome from the line into line->head. Returns 1 if it is valid, 0 if it is invalid, and -1 if it has
+ * not fully arrived. */
 int tcp_heard(tcp_line *line, uint32_t magic, uint32_t *from);
 enum { TCP_HELLO = 0x74746831, TCP_WELCOME = 0x74747731 };
 
@@ -254,7 +262,7 @@ ssize_t tcp_plain_send(void *end, struct iovec *parts, size_t n);
 
 /* ---- connections (tcp_call.c) ---- */
 
-/* Connects to a process, unless it is already connected or lost. */
+/* Starts to connect to a process. Does nothing if it is already connected or lost. */
 void tcp_connect(tcp_world *w, tcp_peer *p);
 void tcp_accept(tcp_world *w);
 /* Handles an event on a line that is not open. */
@@ -272,21 +280,22 @@ tcp_peer *tcp_use(tcp_world *w, int process);
 void tcp_lose(tcp_world *w, tcp_peer *p, tcp_fate fate);
 /* Appends a message to a peer's queue. tcp_pump_due sends it. */
 void tcp_queue(tcp_world *w, tcp_peer *p, tcp_out *out);
-/* Like tcp_queue, with a copy of the message. Returns false if out of memory. */
+/* Appends a copy of a message to a peer's queue. Returns false if out of memory. */
 bool tcp_queue_copy(tcp_world *w, tcp_peer *p, const kit_head *head, const void *bytes);
-/* Copies this network's messages that are still queued, because the caller's memory becomes invalid. */
+/* Replaces this network's messages in the queues by copies, because the memory of the caller becomes invalid. */
 void tcp_keep_copies(tcp_world *w, const kit_net *n);
 void tcp_progress(tcp_world *w);
-/* Frees the world. Call it after the last network is closed, or before the first one is made. */
+/* Frees the world. Called after the last network is closed, or before the first one is made. */
 void tcp_close(tcp_world *w);
 
 /* ---- addresses (tcp_address.c) ---- */
 
-/* Fills in this host's addresses, and listens. Returns false on errors; tutti_error() then has the reason. */
+/* Determines this host's addresses, and opens a listening socket. If this fails, returns false, and tutti_error() has the
+ * reason. */
 bool tcp_listen(tcp_world *w);
 /* Returns the address at the other end of a line. */
 kit_place tcp_far_end(const tcp_line *line);
-/* Notes that this address has answered: its link is tried first for other processes, too. */
+/* Records that an address has answered. The addresses of other processes on the same link are then tried first. */
 void tcp_found(tcp_world *w, const kit_place *place);
 
 #endif

@@ -61,7 +61,7 @@ static void end_line(tcp_line **line) {
   *line = NULL;
 }
 
-/* Makes this line the one that carries all messages to and from its process. */
+/* Selects this line to carry all messages to and from the peer. Closes the peer's other lines. */
 static void adopt(tcp_peer *p, tcp_line *line) {
   const kit_place at = tcp_far_end(line);
   if (p->call != line) end_line(&p->call);
@@ -115,8 +115,8 @@ void tcp_connect(tcp_world *w, tcp_peer *p) {
   if (!p->line && !p->call && !p->fate) call_next(w, p);
 }
 
-/* Handles a connection that the other end closed before its welcome: the process has ended, or too many strangers
- * are at its port. */
+/* Handles a connection that the other end has closed before it sent its welcome. Either the process has ended, or too many
+ * unauthenticated callers are connected to it. */
 static void call_again(tcp_world *w, tcp_peer *p) {
   p->error = ECONNRESET;
   if (++p->given_up < GIVEN_UP) p->tried = 0;
@@ -193,7 +193,7 @@ static int find_secret(const void *world, const char *name, unsigned char secret
   return 1;
 }
 
-/* Makes room for another unauthenticated caller, by dropping the oldest one. */
+/* Makes room for a new caller by closing the oldest connection that has not been authenticated yet. */
 static void drop_stranger(tcp_world *w) {
   tcp_line *oldest = NULL;
   for (tcp_line *line = w->lines; line; line = line->next)

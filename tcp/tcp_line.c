@@ -79,7 +79,8 @@ static const char *part_of(const tcp_out *o, size_t sent, size_t *n) {
   return (sent < TCP_HEAD ? (const char *)&o->head : o->bytes) + at;
 }
 
-/* Chooses the next record: a part of one message in place, or several parts, gathered. */
+/* Chooses the bytes of the next record. The record is a part of one message, sent from where it is, or a copy of several
+ * parts. */
 static void next_record(tcp_line *line, const tcp_out *first) {
   size_t n, have = 0, sent = first->sent;
   line->record = part_of(first, sent, &n);
@@ -116,8 +117,8 @@ static void advance_queue(tcp_peer *p, size_t n) {
   }
 }
 
-/* Determines from an error of a connection what happened to the process at its other end. n: the return
- * value of the call, with errno. */
+/* Determines what has happened to the process at the other end of a connection, from a failed call on the connection. n: the
+ * return value of the call, which has set errno. */
 static tcp_fate fate_of(ssize_t n) {
   if (n >= 0) return TCP_DIED;
   if (errno == EBADMSG) return TCP_CHANGED;
@@ -129,7 +130,7 @@ static tcp_peer *peer_of(const tcp_line *line) {
   return line->state == TCP_OPEN ? line->world->peers[line->process] : NULL;
 }
 
-/* Sends messages of the queue directly from the program's memory. */
+/* Sends the queued messages directly from the program's memory. */
 static ssize_t send_parts(tcp_line *line, const tcp_out *first) {
   struct iovec parts[PARTS];
   size_t n = 0, sent = first->sent;
@@ -141,7 +142,7 @@ static ssize_t send_parts(tcp_line *line, const tcp_out *first) {
   return tcp_plain_send(line->end, parts, n);
 }
 
-/* Passes the queue to the connection, as records or parts, until it is empty. Returns 0, or -1 with errno. */
+/* Passes the queued messages to the connection until the queue is empty. Returns 0, or -1 with errno. */
 static int send_queue(tcp_line *line) {
   tcp_peer *p = peer_of(line);
   while (line->record || (p && p->first)) {
@@ -187,8 +188,8 @@ void tcp_pump(tcp_line *line) {
 
 /* ---- receiving ---- */
 
-/* Starts to receive a message whose head has arrived. Returns false with EAGAIN if its receive has
- * not been posted yet, but may be soon. */
+/* Starts to receive a message whose head has arrived. If the matching receive has not been posted, but may be soon, returns
+ * false and sets errno to EAGAIN. */
 static bool begin_message(tcp_line *line) {
   kit_head head;
   memcpy(&head, line->head, sizeof head);
@@ -231,8 +232,8 @@ static ssize_t read_some(tcp_line *line) {
   return n;
 }
 
-/* Stops after a receive is complete, so that its caller runs. The next receive that it posts may match the following
- * bytes, which then need no separate memory. */
+/* Reads data that has arrived. Stops when a receive is complete, so that the code that waits for it can run. That code may
+ * post the receive for the data that follows, which then needs no separate memory. */
 void tcp_feed(tcp_line *line) {
   const unsigned before = line->received;
   line->unread = false;

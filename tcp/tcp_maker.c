@@ -8,7 +8,7 @@
 
 #include "tcp.h"
 
-/* All versions of OpenSSL interoperate, so the name does not contain a version. */
+/* The names of the networks. The name for TLS has no version number, because all versions of OpenSSL interoperate. */
 static const char PLAIN_NAME[] = "TCP", TLS_NAME[] = "TLS 1.3";
 
 static bool open_world(tcp_world *w, bool encrypts) {

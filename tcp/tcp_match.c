@@ -26,7 +26,7 @@ static void receipt_came(kit_net *n, int peer, int tag) {
   if (s && s->stage == TCP_SENT) tcp_complete(s, 0);
 }
 
-/* Sends the receipt for this message, if it requests one, because its receive has begun. */
+/* Sends a receipt for this message, if the sender has requested one. Called when the message's receive has begun. */
 static void answer(kit_net *n, const kit_head *head, int process) {
   tcp_world *w = tcp_world_of(n);
   const kit_head receipt = {
@@ -57,7 +57,7 @@ static tcp_slot *take_posted(kit_net *n, const kit_head *head) {
   return (tcp_slot *)(void *)s;
 }
 
-/* Assigns a message to a receive. Returns false if the message is too long; the receive has then failed. */
+/* Assigns a message to a receive. If the message is too long, fails the receive and returns false. */
 static bool begin_receive(tcp_slot *s, const kit_head *head, int process) {
   kit_net *n = s->kit.net;
   s->kit.peer = (int)head->rank;
@@ -82,7 +82,7 @@ static tcp_early *keep(tcp_world *w, const kit_head *head, int process) {
   return e;
 }
 
-/* Resizes a message's memory to this many bytes. Returns false if out of memory. */
+/* Enlarges the memory of an early message to `room` bytes. Returns false if out of memory. */
 static bool grow_early(tcp_early *e, size_t room) {
   char *bytes = realloc(e->bytes, room + !room);
   if (!bytes) return false;
@@ -96,7 +96,7 @@ static void free_early(tcp_early *e) {
   free(e);
 }
 
-/* A head may announce a large message, so the memory of an early message grows as it arrives. */
+/* The head of a message can announce any size. Therefore, the memory of an early message grows only as its data arrives. */
 size_t tcp_room(tcp_line *line) {
   tcp_early *e = line->early;
   if (!e) return line->left;
@@ -149,7 +149,7 @@ static void unlink_early(tcp_world *w, tcp_early *e) {
   if (w->early_end == &e->next) w->early_end = link;
 }
 
-/* Drops a message. Its memory is freed once it has fully arrived. */
+/* Drops an early message. Its memory is freed once the message has fully arrived. */
 static void discard(tcp_world *w, tcp_early *e) {
   e->slot = NULL;
   e->unwanted = true;

@@ -25,7 +25,8 @@ void tcp_left(tcp_slot *s) {
     tcp_complete(s, 0);
 }
 
-/* Returns a new request, or NULL if out of memory. *to receives the peer, or NULL if that is this process or any process. */
+/* Returns a new request, or NULL if out of memory. *to receives the peer, or NULL if the peer is this process or can be any
+ * process. */
 static tcp_slot *begin(kit_net *n, int number, int peer, int tag, tcp_peer **to) {
   tcp_world *w = tcp_world_of(n);
   const int process = peer < 0 ? n->world->rank : kit_process(n, peer);
@@ -99,7 +100,7 @@ static int net_recv(void *self, int number, int peer, int tag, void *bytes, size
   return !s;
 }
 
-/* Ends the request. The remainder of a message that it has begun to receive is dropped. */
+/* Ends a request. If a message has partly arrived for it, the remainder of the message is discarded. */
 static void forget(tcp_slot *s) {
   kit_net *n = s->kit.net;
   if (s->stage == TCP_POSTED) kit_unlink(tcp_posted(n), &s->kit);

@@ -99,8 +99,8 @@ static void prove(const plain *e, char side, const opening *caller, const openin
   tt_hmac(e->secret, sizeof e->secret, pieces, 3, proof);
 }
 
-/* Sends or receives all n bytes, in several calls if necessary. Returns 1 when done, 0 if the socket is not ready, and -1 if
- * the other end has closed the connection. */
+/* Sends or receives n bytes, in several calls if necessary. Returns 1 if all bytes were moved, 0 if the socket is not ready,
+ * and -1 if the other end has closed the connection or an error occurred. */
 static int move_all(plain *e, bool sends, void *bytes, size_t n) {
   while (e->moved < n) {
     char *at = (char *)bytes + e->moved;
@@ -115,12 +115,12 @@ static int move_all(plain *e, bool sends, void *bytes, size_t n) {
   return 1;
 }
 
-/* Returns true if the first n bytes from the other end are those of an opening. */
+/* Returns true if the first n bytes received from the other end are the beginning of a valid opening. */
 static bool begins_right(const opening *o, size_t n) {
   return memcmp(o->magic, MAGIC, tt_min(n, sizeof MAGIC)) == 0;
 }
 
-/* Checks the part of the reply that the calling end has received. Returns a tt_tls_step. */
+/* Checks as much of the server's reply as has arrived. `whole` is true if all of it has. Returns a tt_tls_step. */
 static int check_reply(plain *e, bool whole) {
   const reply its = e->bytes.reply;
   unsigned char expected[TT_DIGEST];
@@ -147,8 +147,9 @@ static int greet_plain(void *self) {
   return moved < 0 ? TT_TLS_CLOSED : TT_TLS_WRITE;
 }
 
-/* Progresses the serving end's handshake. Returns 1 if the caller has proved that it knows the secret, 0 if it has closed
- * the connection, and otherwise -1 with errno: EAGAIN if the socket is not ready, EBADMSG if the opening or proof is wrong. */
+/* Advances the server's side of a handshake. Returns 1 if the caller has proved that it knows the secret, and 0 if the
+ * connection has ended. Otherwise returns -1 and sets errno to EAGAIN (the socket is not ready) or EBADMSG (the opening or
+ * the proof is wrong). */
 static int hear_caller(plain *e) {
   int moved = 1;
   if (e->stage == OPENS) {
@@ -210,7 +211,8 @@ static ssize_t send_plain(void *self, const void *bytes, size_t n) {
   return tcp_plain_send(self, &all, 1);
 }
 
-/* Nothing is buffered here, but the caller needs to know whether the socket is full. */
+/* Reports whether the socket is full, which the caller needs to know. There is nothing to flush, because a plain connection
+ * has no buffer for sending. */
 static int flush_plain(void *self) {
   const plain *e = self;
   return e->full ? (errno = EAGAIN, -1) : 0;

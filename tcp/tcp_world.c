@@ -48,7 +48,7 @@ static void end_connections(tcp_peer *p) {
   p->watch.fd = -1;
 }
 
-/* Drops messages that have not left, after the process was lost. */
+/* Drops the messages to a lost process that have not been sent. */
 static void drop_queue(tcp_peer *p) {
   while (p->first) {
     tcp_out *o = p->first;
@@ -101,7 +101,7 @@ bool tcp_queue_copy(tcp_world *w, tcp_peer *p, const kit_head *head, const void 
   return true;
 }
 
-/* Replaces the message in the queue by a copy. Returns false if out of memory. */
+/* Replaces a message in a peer's queue by a copy of it. Returns false if out of memory. */
 static bool own_message(tcp_peer *p, tcp_out **link) {
   const tcp_out *old = *link;
   tcp_out *copy = malloc(sizeof *copy + old->head.bytes);
@@ -128,7 +128,8 @@ void tcp_keep_copies(tcp_world *w, const kit_net *n) {
 
 /* ---- progress ---- */
 
-/* Frees the lines that have ended. It runs last, because events of this round may refer to them. */
+/* Frees the lines that have ended. Called at the end of a round of progress, because events of the round may refer to these
+ * lines. */
 static void sweep(tcp_world *w) {
   w->over = false;
   for (tcp_line **link = &w->lines; *link;) {
@@ -186,7 +187,7 @@ static bool all_left(const tcp_world *w) {
   return true;
 }
 
-/* Returns true if the other hosts have acknowledged all sent data. */
+/* Returns true if the hosts of all peers have acknowledged all data that was sent to them. */
 static bool all_taken(const tcp_world *w) {
   int waits = 0;
   for (const tcp_line *line = w->lines; line && !waits; line = line->next)

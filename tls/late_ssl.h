@@ -33,7 +33,8 @@ static struct {
 #undef X
 } late;
 
-/* Fills in the table. Returns 0, with a sentence in `why`, if this system lacks OpenSSL 3 or one of the functions. */
+/* Fills in the table of OpenSSL's functions. If this system does not have OpenSSL 3, or one of the functions is missing,
+ * writes a sentence to `why` and returns 0. */
 static int find_ssl(char *why, size_t size) {
   void *ssl = dlopen("libssl.so.3", RTLD_NOW | RTLD_LOCAL);
   if (!ssl) {

@@ -26,10 +26,11 @@ typedef struct end {
   int fd, broken;
   int ended;      /* the other end has closed the connection */
   size_t leaving; /* bytes of a send that returned EAGAIN */
-  /* For a bulk end: bytes received from the socket, and bytes to be sent. NULL for other ends. */
+  /* Buffers for bytes that were received from the socket, and for bytes to be sent. They are NULL unless this is a bulk
+   * end. */
   char *in, *out;
   size_t in_at, in_have, out_at, out_have;
-  /* For the calling end: the secret and its name. For the serving end: the function that looks up secrets. */
+  /* The calling end uses the secret and its name. The serving end uses the function that looks up secrets. */
   char name[TT_TLS_NAME];
   unsigned char secret[TT_TLS_SECRET];
   tt_tls_find_fn *find;
@@ -42,7 +43,8 @@ static BIO_METHOD *socket_method;
 
 /* ---- transport: sockets without SIGPIPE ---- */
 
-/* Sends the buffered bytes. Returns 0, or -1 with errno; EAGAIN means that some bytes are still buffered. */
+/* Sends all buffered bytes. Returns 0 if all were sent; otherwise returns -1 and sets errno, to EAGAIN if the socket is
+ * full. */
 static int flush_out(void *self) {
   end *e = self;
   while (e->out_at < e->out_have) {
@@ -104,7 +106,7 @@ static int read_socket(BIO *b, char *bytes, int n) {
   return moved;
 }
 
-/* OpenSSL flushes at the end of each flight of a handshake, and after an alert. */
+/* Implements BIO_flush. OpenSSL calls it at the end of each flight of a handshake, and after an alert. */
 static long control_socket(BIO *b, int command, long number, void *at) {
   end *e = BIO_get_data(b);
   (void)number, (void)at;
@@ -117,7 +119,7 @@ static long control_socket(BIO *b, int command, long number, void *at) {
 
 /* ---- secrets ---- */
 
-/* Returns a session that contains the secret, as if it were being resumed, or NULL if out of memory. */
+/* Returns a TLS session with this secret, as if an earlier session were resumed. Returns NULL if out of memory. */
 static SSL_SESSION *session_of(SSL *ssl, const unsigned char secret[TT_TLS_SECRET]) {
   static const unsigned char first_suite[] = {0x13, 0x01};
   SSL_SESSION *s = SSL_SESSION_new();
@@ -139,8 +141,8 @@ static int use_secret(SSL *ssl, const EVP_MD *md, const unsigned char **name, si
   return *session != NULL;
 }
 
-/* Looks up the secret of this name. Without a secret, the handshake would continue with certificates; this end has
- * none, so the handshake fails. */
+/* Looks up the secret with this name. If there is no such secret, OpenSSL continues the handshake with certificates, and the
+ * handshake fails because this end has no certificate. */
 static int find_secret(SSL *ssl, const unsigned char *name, size_t n, SSL_SESSION **session) {
   const end *e = SSL_get_app_data(ssl);
   char text[TT_TLS_NAME];
@@ -219,8 +221,8 @@ static int shake_hands(void *self) {
   }
 }
 
-/* Returns the result of a call that transferred nothing. A socket that can no longer be written may still have unread
- * data from the other end, so a socket error ends only its own direction. A protocol error ends both directions. */
+/* Returns the result of an OpenSSL call that transferred nothing. An error of the socket ends only one direction, because a
+ * socket that can no longer be written may still have unread data. An error of the protocol ends both directions. */
 static ssize_t nothing(end *e, int returned) {
   const int error = errno, why = SSL_get_error(e->ssl, returned);
   if (why == SSL_ERROR_ZERO_RETURN || e->ended) return 0;

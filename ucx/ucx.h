@@ -10,7 +10,7 @@
 
 typedef struct ucx_world ucx_world;
 
-/* Precedes a process's address, and tells where the process's host can be watched. */
+/* The beginning of a process's address. It tells other hosts how to watch the host of this process. */
 typedef struct ucx_beacon {
   kit_home home;
   uint16_t port;                  /* in network byte order; 0 if the process does not listen */
@@ -44,7 +44,7 @@ typedef struct ucx_peer {         /* a process in use */
 
 typedef enum ucx_use { UCX_UNUSED, UCX_USED, UCX_SILENT } ucx_use;
 
-/* What the processes of a host have found out about all others (ucx_board.c). */
+/* Memory in which the processes of a host share what they have found out about processes on other hosts (ucx_board.c). */
 typedef struct ucx_board {
   uint64_t id;
   atomic_uint uses, losses; /* counters of processes that came into use, and of hosts that stopped
@@ -67,7 +67,7 @@ typedef struct ucx_watch {
   pthread_t thread;
 } ucx_watch;
 
-/* State shared by the networks of a process, protected by `lock`. */
+/* State that is shared by all networks of a process. Protected by `lock`. */
 struct ucx_world {
   kit_world kit;
   ucx_rail rail[TUTTI_NET_RAILS];
@@ -82,60 +82,65 @@ struct ucx_world {
   int open;         /* number of networks that are not closed */
 };
 
-/* Opens this process's endpoint. Local. The address for the other processes is in `own`. Returns
- * NULL, and the reason in *why, on errors. */
+/* Opens the endpoint of this process, and stores the address for the other processes in `own`. Does not communicate. On
+ * failure, returns NULL and writes the reason to `why`. */
 ucx_world *ucx_world_open(int silence, char *why, size_t size);
-/* Called once all addresses are known. Returns 0, or 1 if out of memory. */
+/* Gives the addresses of all processes to the world, once they are known. Returns 0, or 1 if out of memory. */
 int ucx_world_join(ucx_world *w, int rank, int ranks, const tutti_net_addresses *addresses);
-/* Returns the beacon of a process, which tells where it can be watched. */
+/* Returns the beacon of a process. The beacon tells where the host of that process can be watched. */
 const ucx_beacon *ucx_world_beacon(const ucx_world *w, int process);
-/* Marks a process as in use and returns its peer, or NULL if out of memory. */
+/* Marks a process as in use, and returns its peer object. Returns NULL if out of memory. */
 ucx_peer *ucx_world_use(ucx_world *w, int process);
 /* Returns 1 if this process considers the other process lost. */
 static inline int ucx_world_lost(const ucx_world *w, int process) {
   return w->peers[process] && w->peers[process]->lost;
 }
-/* Returns 1 if the process does not have the same number of rails as this one; *words then continues "rank 3 on n1 ". */
+/* Returns 1 if the other process has a different number of rails than this one. In that case, *words receives an explanation
+ * that continues "rank 3 on n1 ". */
 int ucx_world_unlike(const ucx_world *w, int process, char *words, size_t size);
-/* Returns the endpoint to a process on a rail, and connects it if needed. Returns NULL if the process is lost. The
- * caller holds the lock. */
+/* Returns the endpoint that connects this process to another one over a rail. Creates the endpoint if needed. Returns NULL if
+ * the other process is lost. The caller holds the lock. */
 ucp_ep_h ucx_world_end(ucx_world *w, int process, int rail);
-/* Closes the endpoints to a lost process, and abandons the messages in flight. */
+/* Closes all endpoints to a lost process, and abandons the messages that are in flight to or from it. */
 void ucx_world_abandon(ucx_peer *p);
-/* Tests the route to a process on another host. Returns 1, or 0 with the reason in *why. */
+/* Tests whether this process has a route to a process on another host. Returns 1 if it has; otherwise returns 0 and writes
+ * the reason to `why`. */
 int ucx_world_reaches(ucx_world *w, char *why, size_t size);
-/* Formats UCX's reason for a failure, with the relevant settings. */
+/* Writes UCX's reason for a failure to `why`, together with the settings that may have caused it. */
 void ucx_why(const char *what, ucs_status_t status, char *why, size_t size);
-/* Marks a peer as lost: no more messages are sent to it or received from it. */
+/* Marks a peer as lost. After this, no messages are sent to it or received from it. */
 void ucx_world_lose(ucx_peer *p, ucs_status_t status);
 /* Closes the world. Call it after the last network is closed. */
 void ucx_world_close(ucx_world *w);
 
 /* ---- rails (ucx_rails.c) ---- */
 
-/* Returns the device of a rail from TUTTI_RAILS, with its length in *length, or NULL if the list has fewer rails. */
+/* Returns the name of a rail's device, from the list in TUTTI_RAILS. The name has *length characters. Returns NULL if the
+ * list has fewer rails. */
 const char *ucx_rail_device(int rail, int *length);
 /* Opens all rails. Returns 0, or 1 with the reason in *why. */
 int ucx_rails_open(ucx_world *w, char *why, size_t size);
 void ucx_rails_close(ucx_world *w);
-/* Fills in `own`. Returns 0, or 1 if UCX has no address or memory is exhausted. */
+/* Stores the address of this process in `own`. Returns 0, or 1 if UCX has no address, or if out of memory. */
 int ucx_rails_address(ucx_world *w);
 const ucp_address_t *ucx_rail_address(const ucx_beacon *b, int rail);
-/* Makes progress on all rails. Returns 0 if nothing was done, or if it was called from within UCX's progress. */
+/* Makes progress on all rails. Returns 0 if there was nothing to do, or if UCX called this from its own progress function. */
 unsigned ucx_progress(ucx_world *w);
-/* Prepares for sleeping. Returns the descriptor that becomes readable once there is work to do, or -1 if
- * the caller must not sleep. */
+/* Prepares all rails for sleeping. Returns a descriptor that becomes readable when there is work to do, or -1 if the caller
+ * must not sleep. */
 int ucx_rails_arm(const ucx_world *w);
 
 /* ---- silent hosts (ucx_watch.c) ---- */
 
 void ucx_watch_open(ucx_watch *h, int silence);
-/* Called once all addresses are known. Returns 0, or 1 if out of memory. */
+/* Opens the board of this host, once the addresses of all processes are known. Returns 0, or 1 if out of memory. */
 int ucx_watch_join(ucx_world *w);
 void ucx_watch_close(ucx_watch *h); /* may be called more than once */
-/* Requests a watch on the host of a process that comes into use, unless it is this host. */
+/* Requests that the host of a process be watched, when the process comes into use. Does nothing if the process is on this
+ * host. */
 void ucx_watch_peer(ucx_world *w, ucx_peer *p);
-/* Marks the processes on silent hosts as lost. If no process watches, this one becomes the watcher. */
+/* Marks all processes on hosts that do not answer as lost. If no process of this host watches other hosts, this process
+ * starts to do so. */
 void ucx_watch_look(ucx_world *w);
 static inline int ucx_watch_news(const ucx_watch *h) {
   return h->board && atomic_load_explicit(&h->board->losses, memory_order_acquire) != h->losses;
@@ -143,26 +148,27 @@ static inline int ucx_watch_news(const ucx_watch *h) {
 
 /* ---- addresses (ucx_addresses.c) ---- */
 
-/* Fills in this host's addresses, with those of UCX's devices first. */
+/* Determines the addresses of this host. The addresses of the devices that UCX uses come first. */
 void ucx_addresses_find(ucx_watch *h);
-/* Finds the address at which to watch a process's host over a rail. Skips addresses that this host has as well. Returns false
- * if no address remains. */
+/* Finds an address at which the host of a process can be watched over a rail. Addresses that this host has as well are not
+ * used. Returns false if no address remains. */
 bool ucx_place_of(const ucx_world *w, const ucx_beacon *b, int rail, kit_place *place);
 
 /* ---- memory for the processes of a host (ucx_board.c) ---- */
 
 /* Creates a board and fills in the beacon. */
 void ucx_board_make(ucx_watch *h);
-/* Opens the host's board. first: the beacon of this host's first process. Returns 0, or 1 if out of memory. */
+/* Opens the board of this host. first: the beacon of the first process on this host. Returns 0, or 1 if out of memory. */
 int ucx_board_open(ucx_watch *h, const ucx_beacon *first, int ranks);
-/* Returns 1 if this process has the lock, which it keeps until the board is closed, or 0 if another process has it. */
+/* Tries to lock the board. Returns 1 if this process now has the lock, which it keeps until it closes the board. Returns 0 if
+ * another process has it. */
 int ucx_board_lock(const ucx_watch *h);
 void ucx_board_close(ucx_watch *h);
 
 /* ---- networks (ucx_net.c) ---- */
 
 extern const kit_library ucx_library;
-/* Returns true if the network has no requests in flight, so that it can be freed. */
+/* Returns true if none of the network's requests is in flight, so that the network can be freed. */
 bool ucx_net_over(const kit_net *n);
 /* Marks the processes with requests in flight as stuck. */
 void ucx_net_mark_stuck(const kit_net *n);

@@ -32,7 +32,8 @@ static int rail_of(const char *device) {
   return -1;
 }
 
-/* Named devices come first, and among them IPv4; link-local addresses come last. */
+/* Returns the position of an address in the order of preference, or -1 if it is not used. The devices named by the user come
+ * first, IPv4 comes before IPv6, and link-local addresses come last. */
 static int order_of(const struct ifaddrs *i, tt_reach_kind reach, const void *ctx) {
   const char *only = tt_env("TUTTI_INTERFACE");
   const int other = !named(i->ifa_name);

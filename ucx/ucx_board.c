@@ -35,7 +35,8 @@ void ucx_board_make(ucx_watch *h) {
   b->board = h->fd = -1;
 }
 
-/* Opens the memory named in this beacon. Returns -1 if it cannot be opened, or is different memory. */
+/* Opens the shared memory that a beacon refers to. Returns -1 if it cannot be opened, or if it is not the memory that the
+ * beacon was written for. */
 static int find(const ucx_beacon *b, int ranks) {
   char path[64];
   uint64_t id = 0;

@@ -49,7 +49,7 @@ static ucp_tag_t tag_of(const ucx_net *n, kit_kind kind, int tag, int rank) {
          (ucp_tag_t)(tag % TUTTI_NET_TAGS) << TAG_AT | (ucp_tag_t)rank;
 }
 
-/* Decodes the header in a tag. Returns false if no rank of the network may send it. */
+/* Decodes the header that a UCX tag contains. Returns false if no rank of the network may send a message with this header. */
 static bool read_head(const ucx_net *n, const ucp_tag_recv_info_t *info, kit_head *head) {
   const ucp_tag_t tag = info->sender_tag;
   *head = (kit_head){.number = (uint32_t)(tag >> NUMBER_AT),
@@ -62,9 +62,9 @@ static bool read_head(const ucx_net *n, const ucp_tag_recv_info_t *info, kit_hea
 
 /* ---- completed requests ---- */
 
-/* Determines a request's result. UCX may report the messages of a broken connection before the
- * connection itself, some of them as canceled, although this side did not cancel them. A request
- * that this side cancels is either not reported, or its peer has already been lost. */
+/* Determines whether a request has succeeded. When a connection breaks, UCX may report its messages before it reports the
+ * connection, and may report some of them as canceled although this process did not cancel them. If this process cancels a
+ * request, UCX does not report the request, or its peer was lost before. */
 static int verdict(const ucx_slot *s, ucs_status_t status) {
   if (status == UCS_OK) return 0;
   if (s->kit.peer < 0) return 1;
@@ -107,9 +107,8 @@ static void sent(void *request, ucs_status_t status, void *slot) {
   left(slot, status);
 }
 
-/* Sends eagerly. Otherwise UCX over TCP would first request permission to send a piece, which takes
- * longer than the piece. Calls `done` with `data` later, unless the returned status shows that the
- * send has completed or failed. */
+/* Sends a message eagerly. Otherwise UCX over TCP would first ask for permission to send a piece, which takes longer than
+ * sending it. If the returned status is UCS_INPROGRESS, `done` is called later with `data`. */
 static ucs_status_t post(ucx_net *n, kit_kind kind, int tag, int peer, const void *bytes,
                          size_t size, ucp_send_nbx_callback_t done, void *data) {
   const ucp_ep_h end = ucx_world_end(world_of(n), kit_process(&n->kit, peer), rail_of(tag));
@@ -267,9 +266,9 @@ static bool is_lost(const ucx_slot *s) {
          ucx_world_lost(world_of(net_of(s)), kit_process(s->kit.net, s->kit.peer));
 }
 
-/* A message that has partly arrived cannot be canceled. All such messages together get one second
- * for the remainder, unless the sender is lost. If the remainder has not arrived by then, the
- * sender is dead or stopped, and the slot stays in use. */
+/* Cancels a receive. This is impossible while its message has only partly arrived. All such messages together get one second
+ * to arrive completely, unless the sender is lost. If the second is not enough, the sender is dead or stopped, and the slot
+ * remains in use. */
 static int net_cancel(void *self, int number) {
   ucx_net *n = self;
   pthread_mutex_lock(&n->kit.world->lock);
@@ -286,8 +285,8 @@ static int net_cancel(void *self, int number) {
   return stays;
 }
 
-/* Fails the requests that wait for a lost process. If it was lost on one rail, its messages on the other
- * rails are abandoned. */
+/* Makes the requests that wait for a lost process fail. If the process was lost on one rail, its messages on the other rails
+ * are abandoned, too. */
 static void lose(ucx_net *n) {
   ucx_world *w = world_of(n);
   for (; n->losses < w->kit.losses; n->losses++)

@@ -67,7 +67,7 @@ static int open_rail(ucx_rail *r, char *why, size_t size) {
   return status != UCS_OK;
 }
 
-/* Returns a descriptor that becomes readable when any rail's descriptor does, or -1. */
+/* Returns a single descriptor that becomes readable when the descriptor of any rail does. Returns -1 on failure. */
 static int join_wakes(const ucx_world *w) {
   if (w->rails == 1) return w->rail[0].wakes;
   const int all = epoll_create1(EPOLL_CLOEXEC);

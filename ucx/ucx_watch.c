@@ -31,7 +31,8 @@
 enum { LOOK_MS = 250 };
 static const double TRY = 0.5; /* in seconds */
 
-/* One rail's watch of another host with processes in use. Private to the watching thread. */
+/* A connection that watches another host over one rail, because a process on that host is in use. Only the watching thread
+ * accesses this struct. */
 typedef struct host {
   const ucx_beacon *beacon; /* of a process on the host */
   int process;              /* at the other end of the watch */
@@ -79,8 +80,8 @@ static void watch_by(watcher *x, int at, int process) {
     x->fds[1 + at].fd = kit_dial(&to, ntohs(b->port), h->silence);
 }
 
-/* Returns the index of the first watch of a process's host; those of its other rails follow. Adds a new host.
- * Returns -1 if out of memory. */
+/* Returns the index of the watch over the first rail for the host of a process. The watches over the other rails follow. Adds
+ * the host if it is new. Returns -1 if out of memory. */
 static int host_of(watcher *x, int process) {
   const ucx_beacon *b = ucx_world_beacon(x->world, process);
   const int rails = x->world->rails, first = x->n;
@@ -169,7 +170,7 @@ static void *watch(void *world) {
 
 /* ---- all processes of a host ---- */
 
-/* Tries to become the watcher. If the thread cannot be started, the next call tries again. */
+/* Tries to make this process the one that watches other hosts. If the thread cannot be started, a later call tries again. */
 static void try_to_watch(ucx_world *w) {
   ucx_watch *h = &w->watch;
   const double now = tt_seconds();
@@ -209,7 +210,7 @@ void ucx_watch_peer(ucx_world *w, ucx_peer *p) {
   try_to_watch(w);
 }
 
-/* Abandons the messages in flight to a process on a silent host. */
+/* Marks a process on a host that does not answer as lost, and abandons the messages that are in flight to or from it. */
 static void abandon(ucx_peer *p) {
   if (p->lost) return;
   p->silent = 1;

@@ -119,8 +119,8 @@ int ucx_world_unlike(const ucx_world *w, int process, char *words, size_t size) 
   return 1;
 }
 
-/* Connects a rail to a peer. First lets UCX process ended connections: if UCX 1.13 connects to a process whose own connection
- * to this one has just broken, it aborts this process. */
+/* Connects to a peer over a rail. Before that, lets UCX handle connections that have ended. Otherwise UCX 1.13 aborts this
+ * process if the peer's connection to it has just broken. */
 static void connect_rail(ucx_world *w, ucx_peer *p, int rail) {
   for (int looks = 0; looks < LOOKS && ucx_progress(w);) looks++;
   if (p->end[rail] || p->lost) return;
@@ -199,9 +199,9 @@ void ucx_world_abandon(ucx_peer *p) {
   }
 }
 
-/* Closes connections gracefully, or by force if requested in `flags`, and waits until all are closed or
- * `limit` seconds have passed. Connections that carried no data are always closed by force: UCX 1.13 aborts
- * the process if the peer exits during the graceful shutdown of a new connection. */
+/* Closes all connections gracefully, or by force if `flags` says so. Waits until they are closed, or until `limit` seconds
+ * have passed. A connection that has carried no data is always closed by force, because UCX 1.13 aborts this process if the
+ * peer exits while a new connection is shut down gracefully. */
 static void part(ucx_world *w, unsigned flags, double limit) {
   const double since = tt_seconds();
   for (int i = 0; i < w->kit.ranks * w->rails; i++) {

@@ -54,7 +54,8 @@ typedef struct tt_aggregator_challenge { /* the daemon's answer to the hello */
 typedef struct tt_aggregator_seat {
   uint64_t session[2]; /* a random number drawn for the communicator, and the number of its part */
   uint32_t member, members;
-  /* The session's own seat at the aggregator above it, and the number of seats there; 0 if this aggregator is the topmost. */
+  /* This session's seat at the next aggregator up the tree, and the number of seats there. Both are 0 at the topmost
+   * aggregator. */
   uint32_t above, aboves;
 } tt_aggregator_seat;
 
@@ -91,40 +92,39 @@ typedef struct tt_aggregator_sum { /* sent before the bytes that a member wants 
 void tt_aggregator_key(const char *text, char key[TT_KEY + 1]);
 void tt_aggregator_session_key(const char key[TT_KEY + 1], uint64_t session,
                                char of_session[TT_KEY + 1]);
-/* Disables send delays (TCP_NODELAY) and, if the system permits, selects a congestion control that lets members advance
- * at the same rate. BBR paces each connection by a separate estimate, so some members would fall behind the others. */
+/* Disables the delay of small packets (TCP_NODELAY). If the system permits, also selects a congestion control that gives all
+ * members the same rate. BBR estimates each connection's rate separately, so some members would fall behind. */
 void tt_aggregator_set_options(int fd);
-/* On slow links, bounds the bytes queued for the aggregator, because other messages would have to wait behind them.
- * beta: inverse bandwidth of the link, in s/B. */
+/* Limits the number of bytes queued for the aggregator on a slow link, so that other messages need not wait behind a long
+ * queue. beta: inverse bandwidth of the link, in s/B. */
 void tt_aggregator_queue(int fd, double beta);
 /* Limits later sends to `rate` B/s; 0 means no limit. */
 void tt_aggregator_pace(int fd, double rate);
-/* Computes the proof that one side knows the key. It covers the hello, the nonce, and the n bytes at `text` that follow
- * the proof in its message. */
+/* Computes a proof of knowledge of the key, for one of the two sides. The proof covers the hello, the nonce, and the n bytes
+ * at `text`, which follow the proof in its message. */
 typedef enum tt_aggregator_word { TT_CHALLENGES, TT_REQUESTS, TT_ANSWERS } tt_aggregator_word;
 void tt_aggregator_prove(tt_aggregator_word word, const char key[TT_KEY],
                          const tt_aggregator_hello *hello, const unsigned char nonce[TT_DIGEST],
                          const void *text, size_t n, unsigned char proof[TT_DIGEST]);
-/* Writes the name of a session's TLS secret, and parses such a name. The latter returns false if the name is invalid. */
+/* tt_aggregator_tls_name writes the name of a session's TLS secret. tt_aggregator_tls_session parses it, or returns false. */
 void tt_aggregator_tls_name(uint64_t session, char name[TT_TLS_NAME]);
 bool tt_aggregator_tls_session(const char *name, uint64_t *session);
 
 /* ---- in the job ---- */
 
-/* Parses "HOST", "HOST:PORT" or "[ADDRESS]:PORT". Returns TUTTI_ERR_ARG if the text is invalid. */
+/* Parses an address of the form "HOST", "HOST:PORT" or "[ADDRESS]:PORT". Returns TUTTI_ERR_ARG if the text is invalid. */
 tutti_status tt_aggregator_read(const char *text, char host[64], int *port);
-/* Writes "ADDRESS:PORT" for each address of "HOST:PORT", as many as fit; unused entries are "". May take long, because it
- * queries the name service. */
+/* Resolves "HOST:PORT", and writes its addresses as "ADDRESS:PORT" to `at`, up to TT_ABOVES of them; unused entries are "".
+ * May take long, because it queries the name service. */
 enum { TT_ABOVES = 4 };
 tutti_status tt_aggregator_look_up(const char *where, char at[TT_ABOVES][TT_AGGREGATOR_WHERE]);
-/* Connects to the daemon at `where` and waits for its answer, for at most `limit` seconds in total. key: the
- * session's key. *to receives the connection. Returns TUTTI_ERR_SYSTEM, TUTTI_ERR_TIMEOUT, TUTTI_ERR_ARG, or
- * the error that the daemon answers. */
+/* Connects to the daemon at `where` and waits for its answer, for at most `limit` seconds in total. key: the session's key.
+ * *to receives the connection. Returns TUTTI_ERR_SYSTEM, TUTTI_ERR_TIMEOUT, TUTTI_ERR_ARG, or the daemon's error. */
 /* open: the key is public, so the function accepts only an aggregator that tt_trusts accepts. */
 tutti_status tt_aggregator_visit(const char *where, const tt_aggregator_seat *seat, bool open,
                                  const char key[TT_KEY + 1], double limit, tt_connection *to);
-/* Makes a wire over this connection, and takes ownership of the connection, even on errors. ranks:
- * number of ranks in the communicator. Returns TUTTI_ERR_MEMORY or TUTTI_ERR_SYSTEM on errors. */
+/* Makes a wire over a connection to the aggregator. Takes ownership of the connection, even if it fails. ranks: number of
+ * ranks in the communicator. On failure, returns TUTTI_ERR_MEMORY or TUTTI_ERR_SYSTEM. */
 tutti_status tt_aggregator_wire(tt_connection to, const char *where, int rank, int ranks,
                                 tt_wire **wire);
 

@@ -8,7 +8,8 @@
 
 typedef struct tt_session tt_session;
 
-/* Number of turns whose sums are in the ring. The ranges that a member wants are stored by turn, modulo this number. */
+/* Maximum number of turns whose sums are in the ring at the same time. The array of the ranges that a member wants is indexed
+ * by the turn, modulo this number. */
 enum { TT_SESSION_TURNS = 8 };
 
 typedef struct tt_member {
@@ -76,8 +77,7 @@ struct tt_session {
 size_t tt_session_bytes(const tt_aggregator_seat *seat);
 /* Returns NULL if out of memory. */
 tt_session *tt_session_new(const tt_aggregator_seat *seat);
-/* Does all work that is possible without waiting. After that, in_wanted and out_wanted of each member
- * tell which events to wait for. */
+/* Does all work that needs no waiting. Sets in_wanted and out_wanted of each member to the events to wait for next. */
 void tt_session_go_on(tt_session *s);
 /* Notifies the session that a member's connection has ended. */
 void tt_session_leave(tt_session *s, uint32_t member);
@@ -85,8 +85,8 @@ void tt_session_free(tt_session *s);
 
 /* ---- the connection to the aggregator above (uplink.c) ---- */
 
-/* Makes an uplink over a connection that has a seat there; `owner` is the event loop's data for it. Returns NULL
- * if out of memory. The caller frees the uplink and closes the connection. */
+/* Makes an uplink over a connection to the aggregator above, which has already assigned a seat. `owner` identifies the
+ * connection in the event loop. Returns NULL if out of memory. The caller frees the uplink and closes the connection. */
 tt_uplink *tt_uplink_new(tt_connection to, void *owner);
 size_t tt_uplink_bytes(void);
 /* tt_uplink_room returns how many bytes fit into the buffer; tt_uplink_put appends at most that many bytes. */
@@ -94,7 +94,7 @@ size_t tt_uplink_room(const tt_uplink *u);
 void tt_uplink_put(tt_uplink *u, const void *bytes, size_t n);
 /* Returns true if anything was sent. */
 bool tt_uplink_send(tt_uplink *u);
-/* Reads up to n bytes that have arrived, and returns their number. */
+/* Reads up to n bytes of those that have arrived. Returns the number of bytes read. */
 size_t tt_uplink_read(tt_uplink *u, void *to, size_t n);
 
 #endif

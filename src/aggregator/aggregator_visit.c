@@ -18,8 +18,8 @@
 #include "long_wait.h"
 
 static const double QUEUE = 1.6e-3; /* longest queue on a host's link, in seconds */
-/* Bounds of a connection's buffer in bytes. The lower bound holds a few packets of the largest size the system
- * makes; the upper bound is what most systems allow. */
+/* Minimum and maximum size of a connection's buffer, in bytes. The minimum holds a few packets of the largest size that the
+ * system makes. Most systems allow the maximum. */
 static const double LEAST_BUFFER = 32 << 10, MOST_BUFFER = 200 << 10;
 
 typedef struct visit {
@@ -71,7 +71,7 @@ static tutti_status other_key(const visit *v) {
                  v->where);
 }
 
-/* If TUTTI_TLS requests it, the connection uses TLS from here. */
+/* Switches the connection to TLS, if TUTTI_TLS requests TLS. */
 static tutti_status begin_tls_there(visit *v, uint64_t session, const char key[TT_KEY + 1]) {
   const tt_tls *tls;
   char name[TT_TLS_NAME];
@@ -180,8 +180,8 @@ void tt_aggregator_pace(int fd, double rate) {
   setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &most, sizeof most);
 }
 
-/* Enables keepalive, so that the kernel detects a host that fails while nothing is being sent. Otherwise
- * aggregator_wire.c detects it. */
+/* Enables TCP keepalive, so that the kernel detects the failure of the host while no data is being sent. While data is being
+ * sent, aggregator_wire.c detects such a failure. */
 static void watch_silence(int fd) {
   const int silence = (int)tt_env_int("TUTTI_SILENCE", 0, 86400, 30), one = 1, count = 3;
   const int idle = silence > count ? silence / count : 1;

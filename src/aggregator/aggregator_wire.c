@@ -68,7 +68,7 @@ static member *of(const tt_wire *w) {
   return (member *)(uintptr_t)w;
 }
 
-/* Marks the connection as lost. Only the first reason is kept. Runs can still pull data that arrived earlier. */
+/* Marks the connection as lost, unless it already is, and keeps the reason. Data that has arrived can still be pulled. */
 static void lose(member *a, const char *why) {
   if (!a->lost) snprintf(a->why, sizeof a->why, "%s", why);
   a->lost = true;
@@ -88,7 +88,7 @@ static void lose_by_errno(member *a) {
 
 /* ---- turns ---- */
 
-/* Returns the run that the turn belongs to, or NULL if it has not started on this rank. */
+/* Returns the run that a turn belongs to, or NULL if this rank has not started that run yet. */
 static const tt_share *run_of(const member *a, const turns *x) {
   if (x->op == a->queued) return NULL;
   const uint32_t at = x->op % (2 * TT_WINDOW);
@@ -104,14 +104,14 @@ static uint64_t left_of_part(const member *a, const tt_share *s, turns *x, int p
   return part[x->part] - x->of_part;
 }
 
-/* Returns true if the head and all bytes have been transferred. */
+/* Returns true if the head of a turn and all its data have been transferred. */
 static bool has_passed(const member *a, const turns *x, const tt_share *s) {
   const bool in = x == &a->in;
   return x->head == (in ? sizeof a->sum : sizeof a->head) &&
          x->moved == (in ? s->wants.bytes : s->gives.bytes);
 }
 
-/* Advances to the next turn after the last byte of a turn. All members skip vectors without bytes. */
+/* Advances to the next turn once all data of the current turn has been transferred. Empty vectors have no turn. */
 static void end_turns(member *a, turns *x) {
   for (const tt_share *s; (s = run_of(a, x)) && (!s->bytes || has_passed(a, x, s));) {
     const bool last = x->slice + 1 == s->slices;
@@ -156,8 +156,8 @@ static tt_aggregator_head head_of(const tt_share *s) {
                               .wants = s->wants};
 }
 
-/* While bytes are also sent to other ranks, limits the bytes for the aggregator to their share of the link.
- * Without the limit, a rank that waits for the other bytes would leave its link idle. */
+/* Limits the sending rate to the aggregator to its share of the link, as long as the rank also sends data to other ranks.
+ * Without the limit, a rank that waits for the other data would leave its link idle. */
 static void keep_pace(member *a, const tt_share *s) {
   static const double more =
       1.05; /* factor above its share, because the last byte returns later than it was sent */
@@ -181,7 +181,7 @@ static ssize_t send_secured(const member *a, const struct iovec parts[2]) {
   return (ssize_t)sent;
 }
 
-/* Sends as much of both parts as the system accepts, and returns how much that is. */
+/* Sends as many bytes of both parts as the socket accepts. Returns the number of bytes sent. */
 static size_t send_parts(member *a, struct iovec parts[2]) {
   const size_t n = parts[0].iov_len + parts[1].iov_len;
   const bool one = !parts[0].iov_len;
@@ -196,7 +196,7 @@ static size_t send_parts(member *a, struct iovec parts[2]) {
   return 0;
 }
 
-/* Sends the remainder of a share's head, and n of its bytes. Returns how many of these bytes were sent. */
+/* Sends the remainder of the head of a share, followed by n bytes of its data. Returns how many of the n bytes were sent. */
 static size_t send_share(member *a, const tt_share *s, const void *bytes, size_t n) {
   if (a->lost) return 0;
   if (!a->out.head) {
@@ -234,13 +234,13 @@ static void fill(member *a) {
   if (!n) end_there(a);
 }
 
-/* Ends the connection because the aggregator has sent data that is not the sum of this operation. No run may pull it. */
+/* Gives up the connection, because the aggregator has sent wrong data. The data received so far is discarded. */
 static void drop_nonsense(member *a) {
   lose(a, "it has sent data that is not the sum of this operation");
   a->from = a->to = a->in.head = 0;
 }
 
-/* Reads the head of this turn's sum. Returns false if it has not fully arrived, or if no sum follows it. */
+/* Reads the head that precedes a sum. Returns false if the head has not fully arrived, or if no valid sum follows it. */
 static bool read_sum_head(member *a, const tt_share *s) {
   if (a->in.head == sizeof a->sum) return true;
   const size_t n = tt_min(sizeof a->sum - a->in.head, a->to - a->from);
@@ -255,7 +255,7 @@ static bool read_sum_head(member *a, const tt_share *s) {
   return right;
 }
 
-/* Sends heads that are not followed by bytes. Returns true if anything was sent. */
+/* Sends the heads of runs to which this rank contributes no data. Returns true if anything was sent. */
 static bool send_heads(member *a) {
   bool moved = false;
   for (const tt_share *s; (s = run_of(a, &a->out)) && !s->gives.bytes;) {
@@ -333,7 +333,7 @@ static int sleep_fd(tt_wire *w, int also) {
   return a->also == also ? a->epoll : -1;
 }
 
-/* Returns true if the host has not acknowledged sent data for too long. */
+/* Returns true if sent data has been unacknowledged by the aggregator's host for too long. */
 static bool is_silent(const member *a) {
   const long silence = a->silence;
   struct tcp_info info;
@@ -350,7 +350,8 @@ static bool alive(tt_wire *w, int peer) {
   return !a->lost || a->differs;
 }
 
-/* Opens a second connection. It shows whether the process is alive and has ended the session because a member died. */
+/* Opens a second connection to the aggregator. If it is accepted, the process is alive, and may have ended the session
+ * because a member died. */
 static bool answers(const tt_wire *w) {
   const member *a = of(w);
   if (!a->closed) return false;

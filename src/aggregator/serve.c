@@ -74,7 +74,7 @@ static bool is_stranger(const guest *g) {
   return g->stage == HELLO || g->stage == REQUEST;
 }
 
-/* Closes a connection. If the guest may still have to read, waits until the guest has closed its side. */
+/* Closes a connection. If the guest may still have data to read, waits until the guest has closed its end. */
 static void show_out(server *d, guest *g, bool reads) {
   if (is_stranger(g)) d->strangers--;
   g->stage = LEAVING;
@@ -90,7 +90,7 @@ static void show_out(server *d, guest *g, bool reads) {
   g->fd = -1;
 }
 
-/* Discards a leaving guest's data: closing with unread input could destroy data that the guest has yet to read. */
+/* Discards a leaving guest's input. Closing with unread input could destroy data that the guest has not read yet. */
 static void hear_out(server *d, guest *g) {
   char bytes[16384];
   ssize_t n;
@@ -99,7 +99,7 @@ static void hear_out(server *d, guest *g) {
   if (n == 0 || (errno != EAGAIN && errno != EINTR)) show_out(d, g, false);
 }
 
-/* Starts to watch a new connection. Returns NULL if it cannot be watched; it is then closed. */
+/* Registers a new connection with the event loop. On failure, closes the connection and returns NULL. */
 static guest *watched(server *d, tt_connection from, stage at) {
   guest *g = calloc(1, sizeof *g);
   struct epoll_event e = {.events = EPOLLIN, .data = {.ptr = g}};
@@ -124,8 +124,8 @@ static guest *oldest_stranger(const server *d) {
   return oldest;
 }
 
-/* Admits new connections. If too many strangers are connected, the oldest is dropped after PATIENCE seconds. Until then,
- * later connections wait in the listener's queue, so that a flood of them does not displace a member. */
+/* Accepts new connections. If too many are unauthenticated, the oldest of these is dropped after PATIENCE seconds. Until
+ * then, later connections wait in the listener's queue, so that a flood of connections cannot push out a member. */
 static void let_in(server *d) {
   const int one = 1;
   for (;;) {
@@ -157,7 +157,7 @@ static tt_session *find_session(const server *d, const tt_aggregator_seat *seat)
   return s;
 }
 
-/* Takes a seat for the session at the aggregator above. Returns false, with the reason in *why, on errors. */
+/* Obtains a seat for the session at the aggregator above. On failure, returns false and writes the reason to *why. */
 static bool join_above(server *d, tt_session *s, char *why, size_t size) {
   const tt_aggregator_seat seat = {.session = {s->seat.session[0], s->seat.session[1]},
                                    .member = s->seat.above,
@@ -193,7 +193,7 @@ static bool join_above(server *d, tt_session *s, char *why, size_t size) {
 
 static void end_session(server *d, tt_session *s);
 
-/* Returns the session of a seat. Creates it if necessary. Returns NULL, with the reason in *why, on errors. */
+/* Returns the session that a seat belongs to, creating it if necessary. On failure, returns NULL and the reason in *why. */
 static tt_session *session_of(server *d, const tt_aggregator_seat *seat, char *why, size_t size) {
   tt_session *s = find_session(d, seat);
   const size_t bytes = tt_session_bytes(seat);
@@ -249,7 +249,7 @@ static void end_session(server *d, tt_session *s) {
   tt_session_free(s);
 }
 
-/* Closes the connection to the aggregator above after it has ended. */
+/* Closes the connection to the aggregator above, after that connection has ended. */
 static void leave_above(server *d, tt_uplink *u) {
   show_out(d, u->owner, false);
   u->owner = NULL;
@@ -267,7 +267,7 @@ static void go_on(server *d, tt_session *s) {
 
 /* ---- introductions ---- */
 
-/* Sends without blocking: the socket's buffer has room, because little was sent before. */
+/* Sends a short message without blocking. The socket's buffer has room for it, because little was sent before. */
 static bool send_now(const guest *g, const void *bytes, size_t n) {
   return tt_secure_send(g->secure, g->fd, bytes, n) == (ssize_t)n;
 }
@@ -283,7 +283,7 @@ static int find_session_secret(const void *daemon, const char *name,
   return 1;
 }
 
-/* Peeks at the first byte, which tells whether a guest uses TLS. */
+/* Looks at the first byte from a guest, without consuming it, to find out whether the guest uses TLS. */
 static void hear_first_byte(server *d, guest *g) {
   char byte;
   if (recv(g->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) != 1 || !tt_tls_begins(byte)) return;
@@ -370,7 +370,7 @@ static void listen_to(server *d, guest *g) {
 
 /* ---- the loop ---- */
 
-/* Handles the end of a member's connection. Some of its contributions may still be unread. */
+/* Handles a member's closed connection. Data that the member contributed may still be unread. */
 static void hear_end(server *d, guest *g, uint32_t events) {
   tt_session *s = g->session;
   const uint32_t i = g->request.seat.member;
@@ -402,7 +402,7 @@ static void attend(server *d, guest *g, uint32_t events) {
   }
 }
 
-/* Frees closed connections, and closes those that take too long. */
+/* Frees the connections that have been closed, and closes those that have taken too long. */
 static void tidy(server *d) {
   const double now = tt_seconds();
   for (tt_session *s = d->first, *next; s; s = next) {
@@ -426,7 +426,7 @@ static void tidy(server *d) {
   }
 }
 
-/* Continues sessions that had more work. Returns whether any of them may still have some. */
+/* Continues the sessions that have more work to do. Returns true if any of them may still have work after that. */
 static bool go_on_with_busy(server *d) {
   bool more = false;
   for (tt_session *s = d->first, *next; s; s = next) {
@@ -460,7 +460,7 @@ static tutti_status serve(server *d) {
 
 /* ---- start and end ---- */
 
-/* Closes the listener first: ranks that cannot connect any more conclude that the daemon has ended. */
+/* Closes the listener before the connections. When ranks can no longer connect, they conclude that the daemon has ended. */
 static void close_all(server *d) {
   if (d->listener >= 0) close(d->listener);
   while (d->first) end_session(d, d->first);

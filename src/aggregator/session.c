@@ -24,7 +24,7 @@
 
 #include "aggregator_daemon.h"
 
-/* PIECES: pieces per vector; the first sum is sent after 1/16 of it. */
+/* PIECES: number of pieces in a vector. The first sum is sent when 1/16 of the vector has been summed. */
 enum { LEAST_PIECE = 4096, PIECES = 16 };
 
 size_t tt_session_bytes(const tt_aggregator_seat *seat) {
@@ -56,7 +56,7 @@ void tt_session_free(tt_session *s) {
 
 /* ---- the ring ---- */
 
-/* Returns how many bytes of the ring all connected members have received. */
+/* Returns the number of bytes of the ring that every connected member has received. */
 static uint64_t taken_by_all(const tt_session *s) {
   uint64_t least = s->made;
   for (uint32_t i = 0; i < s->seat.members; i++)
@@ -68,7 +68,7 @@ static bool has_room(const tt_session *s, size_t n) {
   return s->made + n - taken_by_all(s) <= TT_AGGREGATOR_RING;
 }
 
-/* Appends bytes to the ring. The caller has checked for room. Without room, the session ends, and no sum is overwritten. */
+/* Appends bytes to the ring. The caller has checked that there is room; without room, the session ends instead. */
 static void put(tt_session *s, const void *bytes, size_t n) {
   s->over |= !has_room(s, n);
   if (s->over) return;
@@ -90,8 +90,7 @@ static void put_sum_head(tt_session *s, tutti_status status) {
   put(s, &sum, sizeof sum);
 }
 
-/* Returns the number of finished bytes at m->out in the ring that the member wants. Skips preceding bytes that it
- * does not want. */
+/* Returns the number of bytes in the ring that can be sent to a member now. Skips bytes that this member does not want. */
 static size_t wanted_now(const tt_session *s, tt_member *m) {
   while (m->turn < s->answered) {
     const size_t t = m->turn % TT_SESSION_TURNS;
@@ -109,7 +108,7 @@ static size_t wanted_now(const tt_session *s, tt_member *m) {
   return 0;
 }
 
-/* Sends a member the sums that it wants and has not received yet. */
+/* Sends a member the sums that it wants, as far as they are ready and the socket accepts them. */
 static void serve_member(tt_session *s, uint32_t i) {
   tt_member *m = &s->member[i];
   m->out_wanted = false;
@@ -133,7 +132,7 @@ static void serve_all(tt_session *s) {
 
 /* ---- reading ---- */
 
-/* Reads n bytes from the next member. Returns false if they have not all arrived. */
+/* Reads n bytes from the member that is to be read next. Returns false if the bytes have not all arrived yet. */
 static bool read_next(tt_session *s, void *to, size_t n) {
   tt_member *m = &s->member[s->next];
   m->in_wanted = false;
@@ -152,7 +151,7 @@ static bool read_next(tt_session *s, void *to, size_t n) {
   return true;
 }
 
-/* Ends the turn because members made different calls, or sent invalid data. All members are notified. */
+/* Ends a turn because members made different calls, or because a member sent invalid data. All members are notified. */
 static void refuse_turn(tt_session *s) {
   put_sum_head(s, TUTTI_ERR_MISMATCH);
   s->ending = true;
@@ -184,7 +183,7 @@ static bool is_sensible(const tt_session *s) {
   return h->bytes % element == 0 && (s->up || s->gives.bytes == h->bytes);
 }
 
-/* Returns true if every member has a slot for its range of the next turn. */
+/* Returns true if every member has a free slot in which the range it wants in the next turn can be stored. */
 static bool has_place(const tt_session *s) {
   for (uint32_t i = 0; i < s->seat.members; i++)
     if (s->member[i].fd >= 0 && s->answered - s->member[i].turn >= TT_SESSION_TURNS) return false;
@@ -238,7 +237,7 @@ static size_t next_piece(const tt_session *s) {
   return (size_t)n;
 }
 
-/* Reads the piece of the next contributor and adds it. Returns false if it has not fully arrived. */
+/* Adds a piece from the next member that contributes to it. Returns false if the piece has not fully arrived. */
 static bool add_giver(tt_session *s, size_t n) {
   if (!read_next(s, s->givers ? s->operand : s->sum, n)) return false;
   const void *const in[] = {s->sum, s->operand};
@@ -246,7 +245,7 @@ static bool add_giver(tt_session *s, size_t n) {
   return true;
 }
 
-/* Adds up the next piece of all members that contribute to it. Returns false if a piece has not fully arrived. */
+/* Sums the next piece over all members that contribute to it. Returns false if some member's part has not fully arrived. */
 static bool sum_piece(tt_session *s) {
   const size_t n = next_piece(s), count = n / s->reducer.element;
   for (; s->next < s->seat.members; s->next++)
@@ -278,8 +277,8 @@ static void ask_above(tt_session *s) {
   tt_uplink_put(s->up, &head, sizeof head);
 }
 
-/* Reads the head of the answer. Returns false if it has not fully arrived, or if the ring has no room for
- * the members' heads. */
+/* Reads the head of an answer from the aggregator above. Returns false if the head has not fully arrived, or if the ring has
+ * no room for the heads that are sent to the members. */
 static bool hear_above(tt_session *s) {
   tt_uplink *u = s->up;
   if (!has_room(s, sizeof u->answer)) return false;
@@ -309,7 +308,7 @@ static bool take_above(tt_session *s) {
   return come;
 }
 
-/* Sends pieces to the aggregator above while sums come back. Returns true if it made progress. */
+/* Sends pieces to the aggregator above, and receives their sums at the same time. Returns true if it made progress. */
 static bool pass_on(tt_session *s) {
   tt_uplink *u = s->up;
   bool moved = tt_uplink_send(u);
@@ -376,7 +375,7 @@ void tt_session_go_on(tt_session *s) {
   if (s->ending && s->stage == TT_HEADS && has_all(s)) s->over = true;
 }
 
-/* Returns true if the session has read everything that a member contributes in the current turn. */
+/* Returns true if the session has already read all data that a member contributes to the current turn. */
 static bool has_given(const tt_session *s, uint32_t i) {
   const tt_member *m = &s->member[i];
   if (s->stage == TT_HEADS) return !s->next && !s->have;

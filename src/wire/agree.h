@@ -20,13 +20,14 @@ typedef struct tt_decision {
 } tt_decision;
 
 typedef struct tt_shm_agree_ops {
-  /* Enters a round with this rank's request and its control block (an offset, or UINT64_MAX if the
-   * allocation failed). The leader's control block is not used. */
+  /* Enters a round. Publishes this rank's request and its control block (an offset, or UINT64_MAX if the allocation failed).
+   * The leader's control block is not used. */
   void (*enter)(tt_wire *w, uint32_t round, uint64_t ctrl, uint64_t asks);
   /* Returns a live rank that has not entered the round, or -1. */
   int (*awaited)(tt_wire *w, uint32_t round);
-  /* Returns the leader, which is the lowest live rank. Once all live ranks have entered, the leader writes a proposal
-   * whose first members are the live ranks in order, has the remaining members filled in, and decides the proposal. */
+  /* Returns the leader, which is the lowest live rank. When all live ranks have entered the round, the leader writes a
+   * proposal, whose first members are the live ranks in order. After the other members have been filled in, the leader
+   * decides the proposal. */
   int (*leader)(tt_wire *w);
   /* Returns a rank's request. */
   uint64_t (*asks)(tt_wire *w, int rank);
@@ -34,7 +35,7 @@ typedef struct tt_shm_agree_ops {
   void (*decide)(tt_wire *w, uint32_t round, tt_proposal *proposal);
   /* Ends the round with a timeout, unless it has been decided. */
   void (*quit)(tt_wire *w, uint32_t round, int awaited);
-  /* Returns true, and fills in *d, if the round has been decided. */
+  /* Returns true and fills in *d if a decision has been made in this round. */
   bool (*decided)(tt_wire *w, uint32_t round, tt_decision *d);
 } tt_shm_agree_ops;
 
@@ -54,18 +55,19 @@ typedef struct tt_net_decision {
 } tt_net_decision;
 
 typedef struct tt_net_agree_ops {
-  /* Enters a round. Rounds start at 1, and each begins after the previous one was decided. asks:
-   * this rank's request. */
+  /* Enters a round of the agreement with the request `asks` of this rank. Rounds are numbered from 1, and a round starts only
+   * after the previous round has been decided. */
   tutti_status (*enter)(tt_wire *w, uint32_t round, int asks);
-  /* Makes progress; call it repeatedly. *decision is NULL until this rank may leave, and then valid until the next round. */
+  /* Makes progress with the agreement; the caller calls this repeatedly. *decision is NULL until this rank may leave the
+   * round. It then remains valid until the next round. */
   tutti_status (*step)(tt_wire *w, const tt_net_decision **decision);
   /* Returns a rank that this rank is waiting for, or -1. */
   int (*awaited)(tt_wire *w);
   bool (*leads)(tt_wire *w);
-  /* Ends the round with a timeout, unless this rank has accepted another rank's proposal. */
+  /* Ends the round with a timeout. Does nothing if this rank has accepted the proposal of another rank. */
   void (*quit)(tt_wire *w, int awaited);
-  /* Makes the network of the ranks that continue. `list` needs room for all ranks and receives the members;
-   * *mine is this rank's index in it. Returns TUTTI_ERR_PEER_LOST if the decision excludes this rank. */
+  /* Makes a network for the ranks that continue. `list` must have room for all ranks and receives the members; *mine receives
+   * this rank's index in the list. Returns TUTTI_ERR_PEER_LOST if the decision excludes this rank. */
   tutti_status (*network)(tt_wire *w, const tt_net_decision *decision, int *list, int *mine,
                           tutti_net *net);
 } tt_net_agree_ops;

@@ -21,7 +21,7 @@ static hybrid *of(tt_wire *w) {
   return (hybrid *)w;
 }
 
-/* Returns the wire to a peer, and replaces *peer by its rank on that wire. */
+/* Returns the wire that connects this rank to a peer, and replaces *peer by the peer's rank on that wire. */
 static tt_wire *way(tt_wire *w, int *peer) {
   hybrid *h = of(w);
   if (h->near_rank[*peer] < 0) return h->far;
@@ -119,8 +119,8 @@ static bool hybrid_silent(tt_wire *w, int peer, uint64_t seq) {
   return to->peer->silent && to->peer->silent(to, peer, seq);
 }
 
-/* If the network has descriptors that wake a sleeping rank, the rank sleeps on them and on wake_fd,
- * which peers on this host signal. Otherwise it must poll for messages and sleeps only briefly. */
+/* A sleeping rank waits on wake_fd, which peers on this host signal, and on the network's descriptors. If the network has no
+ * descriptors, the rank must poll for messages and sleeps only briefly. */
 static uint32_t hybrid_sleep_begin(tt_wire *w) {
   hybrid *h = of(w);
   h->wake_fd = h->far->traits.wakes ? h->near->peer->wake_fd_open(h->near) : -1;

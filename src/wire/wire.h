@@ -17,8 +17,8 @@
 #include "tutti_net.h"
 
 /* TT_ROUNDS: number of rounds in an operation, one for each level within a machine (package, NUMA node, cache, core). In each
- * round, a rank publishes bytes for its peers in a flag slot. TT_FLAG_BYTES, TT_LATER_BYTES: size of a slot in the first
- * round and in later rounds. */
+ * round, a rank publishes bytes for its peers in a flag slot. TT_FLAG_BYTES and TT_LATER_BYTES: size of a flag slot in the
+ * first round, and in later rounds. */
 enum { TT_ROUNDS = 4, TT_FLAG_BYTES = 4096, TT_LATER_BYTES = 512 };
 /* Size of a later round's slot, in bytes, for a communicator created with `ranks` ranks. It is a multiple of
  * TT_LATER_BYTES and shrinks as the number of ranks grows, because every rank needs memory for its slots. Use
@@ -28,20 +28,19 @@ static inline size_t tt_later_bytes(int ranks) {
   return tt_max(TT_LATER_BYTES, tt_min(TT_FLAG_BYTES, fair / TT_LATER_BYTES * TT_LATER_BYTES));
 }
 
-/* Operations, messages and pieces have 64-bit numbers, which never wrap around. Messages between hosts may carry only
- * the low 32 bits; tt_widen restores the full number. */
+/* Operations, messages and pieces are numbered with 64 bits, so the numbers never wrap around. Messages between hosts may
+ * carry only the low 32 bits; tt_widen restores the full number. */
 typedef struct tt_stamp {
   uint64_t seq;
   uint32_t hash;
 } tt_stamp;
 
-/* Returns the number closest to `near` that has these low 32 bits. The numbers that ranks exchange differ by far less
- * than 2^31. */
+/* Returns the 64-bit number closest to `near` that has these low 32 bits. Exchanged numbers differ by far less than 2^31. */
 static inline uint64_t tt_widen(uint32_t low, uint64_t near) {
   return near + (uint64_t)(int64_t)(int32_t)(low - (uint32_t)near);
 }
 
-/* The call signature of an operation, which a rank publishes before its first step. */
+/* The signature of a collective call. A rank publishes the signature before the first step of the operation. */
 typedef struct tt_record {
   tt_stamp stamp;
   uint32_t coll, type, op;
@@ -49,8 +48,8 @@ typedef struct tt_record {
   uint64_t count;
 } tt_record;
 
-/* The state of a rank in a communicator, as seen by its peers and by `tutti doctor`. Only the rank itself
- * writes it. It updates `over` after every operation, and the other fields once it has waited for a while. */
+/* The state of a rank in a communicator, which its peers and `tutti doctor` can read. Only the rank itself writes this state.
+ * It updates `over` after every operation, and the other fields only after it has waited for a while. */
 enum { TT_WORDS = 48 }; /* size of a name or a tag in bytes, including the terminating zero */
 #define TT_ANY_RANK UINT32_MAX /* the rank is waiting for a message from any rank */
 typedef struct tt_shown {
@@ -74,11 +73,11 @@ typedef struct tt_shown {
       tag[TT_WORDS]; /* name of the communicator; tag of the current call; empty if unset */
 } tt_shown;
 
-/* Counters of a rank's progress with the pieces that pass through its arena, over all operations:
- * pieces written, blocks summed, results fetched. */
+/* Counters of the pieces that a rank has written to its arena, the blocks it has summed, and the results it has fetched. */
 typedef enum tt_counter { TT_PUT, TT_SUM, TT_GOT, TT_COUNTERS } tt_counter;
 
-/* Words that rank 0 publishes (tt_memory_ops): routes (fast/route.h), and from TT_PLAN_ADVICE up, plans (run/rival.c). */
+/* Indices of the words that rank 0 publishes for all ranks (tt_memory_ops). The words below TT_PLAN_ADVICE are routes
+ * (fast/route.h), and the others are plans (run/rival.c). */
 enum { TT_PLAN_ADVICE = 128, TT_PLAN_SIZES = 24, TT_ADVICE = TT_PLAN_ADVICE + TT_PLAN_SIZES };
 
 typedef struct tt_wire tt_wire;
@@ -86,28 +85,26 @@ typedef struct tt_wire tt_wire;
 /* ---- a channel per peer and lane: bytes ---- */
 
 typedef struct tt_channel_ops {
-  /* Accepts up to n bytes of the stream to `peer`. They belong to a message of which `left` bytes
-   * remain, including these. Returns the number of bytes accepted (0 if it has no capacity now).
-   * *ticket is 0 if they were copied; otherwise it is the ticket to pass to `consumed`, and the
-   * bytes must not change until that returns true. *status is set if out of memory. */
+  /* Accepts up to n bytes of the stream to `peer`. They belong to a message of which `left` bytes remain, including these.
+   * Returns the number of bytes accepted (0 if it has no capacity now). *ticket is 0 if they were copied; otherwise it is the
+   * ticket to pass to `consumed`, and the bytes must not change until that returns true. *status is set if out of memory. */
   size_t (*push)(tt_wire *w, int peer, int lane, tt_stamp stamp, const void *bytes, size_t n,
                  size_t left, uint64_t *ticket, tutti_status *status);
   bool (*consumed)(tt_wire *w, int peer, int lane, uint64_t ticket);
-  /* Returns the number of bytes at the head of the stream from `peer` (0 if none have arrived). */
+  /* Returns the number of bytes that have arrived from `peer` and can be read now. */
   size_t (*head)(tt_wire *w, int peer, int lane, tt_stamp *stamp);
-  /* Returns a view of the first bytes at the head: at least one byte and at most *n. Returns NULL
-   * and sets *status if the peer's memory turns out to be unreadable. */
+  /* Returns a pointer to the first bytes at the head of a stream. *n is the maximum number of bytes, and receives the number
+   * available there, which is at least one. If the peer's memory cannot be read, returns NULL and sets *status. */
   const void *(*view)(tt_wire *w, int peer, int lane, size_t *n, tutti_status *status);
   /* Releases the first n bytes at the head. */
   void (*release)(tt_wire *w, int peer, int lane, size_t n);
-  /* Announces that the next n bytes from `peer` for this operation will be pulled to `to`, or
-   * viewed if `to` is NULL. They belong to a message of which `left` bytes remain. The function is
-   * NULL if the wire does not need the announcement. */
+  /* Announces that the next n bytes from `peer` for this operation will be pulled to `to` or, if `to` is NULL, viewed. They
+   * belong to a message of which `left` bytes remain. The function pointer is NULL if the wire does not need this call. */
   void (*expect)(tt_wire *w, int peer, int lane, void *to, size_t n, size_t left);
-  /* Moves n bytes from the head to `to` and releases them. This is like `view`, without an extra copy. */
+  /* Copies the first n bytes of a stream to `to` and releases them. This avoids the extra copy that `view` would need. */
   bool (*pull)(tt_wire *w, int peer, int lane, void *to, size_t n, tutti_status *status);
-  /* Returns a peer that has not yet received all bytes that this rank's operations pushed, or -1. Those bytes would be
-   * lost if the wire were closed. The function is NULL if pushed bytes outlive the wire. */
+  /* Returns a peer that has not yet received all bytes that this rank pushed to it, or -1. These bytes would be lost if the
+   * wire were closed now. The function pointer is NULL if pushed bytes are delivered even after the wire is closed. */
   int (*owed)(tt_wire *w);
 } tt_channel_ops;
 
@@ -150,16 +147,15 @@ typedef struct tt_memory_ops {
   void (*advise)(tt_wire *w, int index, uint64_t word);
   uint64_t (*advised)(tt_wire *w, int index);
 
-  /* A rank reads or writes its peers' memory only between enter and leave. enter returns false if
-   * the communicator has ended. After that, quiesce waits until no rank is inside. It returns false
-   * if a live rank does not leave in time and may still write; then call revoke on the memory it
-   * may write to. revoke is NULL if no peer writes. */
+  /* A rank reads or writes its peers' memory only between enter and leave. enter returns false if the communicator has ended.
+   * After that, quiesce waits until no rank is inside. It returns false if a live rank does not leave in time and may still
+   * write; then call revoke on the memory it may write to. revoke is NULL if no peer writes. */
   bool (*enter)(tt_wire *w);
   void (*leave)(tt_wire *w);
   bool (*quiesce)(tt_wire *w);
   void (*revoke)(tt_wire *w, void *memory, size_t bytes);
 
-  /* Allocates zeroed memory that peers can read without a copy. Returns NULL if out of memory. */
+  /* Allocates zeroed memory that peers can read directly. Returns NULL if out of memory. */
   void *(*alloc)(tt_wire *w, size_t bytes);
   bool (*free)(tt_wire *w, void *memory);
 } tt_memory_ops;
@@ -181,13 +177,13 @@ typedef struct tt_peer_ops {
   void (*inquire)(tt_wire *w, uint64_t seq, double most);
   bool (*silent)(tt_wire *w, int peer, uint64_t seq);
 
-  /* To sleep: call sleep_begin, poll once more, call sleep, which returns when a peer acts or after
-   * `limit_us`, and then sleep_end. */
+  /* To sleep, a rank calls sleep_begin, polls once more, calls sleep, and then calls sleep_end. The function sleep returns
+   * when a peer acts, or after `limit_us` microseconds. */
   uint32_t (*sleep_begin)(tt_wire *w);
   void (*sleep)(tt_wire *w, uint32_t futex, uint32_t limit_us);
   void (*sleep_end)(tt_wire *w);
-  /* Replaces sleep_begin for a rank that sleeps on descriptors. Returns a descriptor that becomes readable when a peer
-   * acts, or -1 if this is unavailable now. wake_fd_close replaces sleep_end. Both are NULL if not supported. */
+  /* Variants of sleep_begin and sleep_end for a rank that sleeps on file descriptors. wake_fd_open returns a descriptor that
+   * becomes readable when a peer acts, or -1 if none is available now. The pointers are NULL if the wire has no variants. */
   int (*wake_fd_open)(tt_wire *w);
   void (*wake_fd_close)(tt_wire *w, int wake_fd);
 
@@ -198,7 +194,7 @@ typedef struct tt_peer_ops {
   tutti_status (*aborted)(tt_wire *w, char *reason, size_t size);
   /* Returns false if the peer's process is known to have ended. */
   bool (*alive)(tt_wire *w, int peer);
-  /* Returns true if the peer's process is known to be stopped (SIGSTOP, a debugger). NULL if the wire cannot detect this. */
+  /* Returns true if the peer's process is known to be stopped (by SIGSTOP or a debugger). NULL if the wire cannot tell. */
   bool (*stopped)(tt_wire *w, int peer);
   long (*pid)(tt_wire *w, int peer);
   /* Returns a peer's state, or NULL if it is not visible. */
@@ -209,8 +205,8 @@ typedef struct tt_peer_ops {
 
 /* ---- the network, if the wire has one ---- */
 
-/* Arguments for a new network among the ranks of a wire. All ranks of the wire call `split`. If a number is used, only the
- * ranks of the new network do. */
+/* The arguments for splitting a wire's network. All ranks of the wire call `split`, except if the new network has a number;
+ * then only the ranks of the new network call it. */
 typedef struct tt_split {
   int color, key;
   int32_t asks;       /* smallest request of all ranks, for tutti_comm_grow */
@@ -222,41 +218,41 @@ typedef struct tt_split {
 } tt_split;
 
 typedef struct tt_net_ops {
-  /* Makes progress and processes arrived messages; each waiting thread must call this. An error
-   * means that the network failed; tutti_error() has the reason. Sets *moved if anything
-   * arrived. */
+  /* Makes progress and processes the messages that have arrived. Every waiting thread must call this. Sets *moved if anything
+   * arrived. An error means that the network has failed; tutti_error() then has the reason. */
   tutti_status (*poll)(tt_wire *w, bool *moved);
-  /* Like poll, but blocks until something has arrived. Available only if traits.can_wait. */
+  /* Makes progress, and blocks until something has arrived. Available only if traits.can_wait is true. */
   tutti_status (*wait)(tt_wire *w, bool *moved);
-  /* Sleeps until a message arrives, descriptor `also` (unless -1) becomes readable, or the limit
-   * passes. */
+  /* Sleeps until a message arrives, `limit_us` microseconds have passed, or descriptor `also` (unless -1) becomes
+   * readable. */
   void (*sleep)(const tt_wire *w, int also, uint32_t limit_us);
-  /* Returns true if sent messages stay in this process until some thread polls. */
+  /* Returns true if some sent messages remain in this process until a thread polls. */
   bool (*has_unsent)(const tt_wire *w);
-  /* Returns a number for `split`, or 0 if the network needs none. The ranks use the highest of their numbers. */
+  /* Returns the number that this rank proposes for a new network; 0: none is needed. The highest proposal is used. */
   uint32_t (*fresh_number)(const tt_wire *w);
-  /* Makes a network of the ranks of one color (tutti_net.h). Fails with TUTTI_ERR_SYSTEM and the network's
-   * reason. *taken is set if the number is in use, so that all ranks must agree on another. */
+  /* Makes a network for the ranks with the same color (tutti_net.h). On failure, returns TUTTI_ERR_SYSTEM and the network's
+   * reason. *taken is set if the proposed number is already in use; all ranks must then agree on another number. */
   tutti_status (*split)(tt_wire *w, const tt_split *s, tutti_net *net, bool *taken);
-  /* Sets the process ids by rank, for error messages. Copies them. */
+  /* Sets the process id of each rank, for error messages. Copies the array. */
   tutti_status (*set_pids)(tt_wire *w, const int64_t *pids);
-  /* For simulated networks: sets the level that separates each peer from this rank, and copies the array.
-   * at_once: see tt_pacing. */
+  /* Sets, for each peer, the network level that separates the peer from this rank. Only for simulated networks. Copies the
+   * array. at_once: see tt_pacing. */
   tutti_status (*set_levels)(tt_wire *w, const uint8_t *level, bool at_once);
-  /* Simulated ranks share one process: makes their table of proofs, for `ranks` wires. Returns NULL if out of memory. */
+  /* Makes the table of proofs that simulated ranks share, because they are in the same process. `ranks` is the number of
+   * wires that will use the table. Returns NULL if out of memory. */
   atomic_ullong *(*make_proofs)(int ranks);
-  /* Attaches the wire to the table. If `joins`, the wire is not among those the table was made for
-   * and adds a reference. The last wire that closes frees the table. */
+  /* Attaches the wire to a table of proofs. `joins`: the wire was not counted when the table was made, so a reference is
+   * added. The last wire that is closed frees the table. */
   void (*share_proofs)(tt_wire *w, atomic_ullong *proofs, bool joins);
-  /* Writes how a lost peer ended, to complete a sentence: "died", unless the network has details. */
+  /* Writes how a lost peer's process ended, as the end of a sentence. This is "died" if the network has no details. */
   void (*exit_words)(tt_wire *w, int peer, char *words, size_t size);
 } tt_net_ops;
 
 /* ---- outside: a process outside the job that acts as the last ranks of a schedule (aggregator/) ---- */
 
-/* The data that one run of an operation sends to the outside process and receives from it. Runs are served in
- * the order of operations and slices, which is the same on all ranks. Within a run, the virtual ranks are
- * served in the order of their numbers; the concatenation of their parts is the vector. */
+/* The data that one run of an operation exchanges with the outside process. Runs are served in the order of operations and
+ * slices, which is the same on all ranks. Within a run, virtual ranks are served in numerical order, and their parts in this
+ * order make up the vector. */
 enum { TT_PARTS = 16 };     /* maximum number of virtual ranks */
 typedef struct tt_stretch { /* a range of a vector, in bytes */
   uint64_t at, bytes;
@@ -281,15 +277,15 @@ typedef struct tt_outside_ops {
    * TUTTI_ERR_MISMATCH if ranks made different calls. */
   void (*begin)(tt_wire *w, const tt_share *share);
   bool (*over)(const tt_wire *w, int lane, tutti_status *status);
-  /* Transfers messages without bytes, which no run pushes or pulls. Returns true if it made progress. */
+  /* Transfers messages that contain no data, because no run pushes or pulls them. Returns true if it made progress. */
   bool (*drive)(tt_wire *w);
-  /* After the connection was lost: returns true if the process still accepts connections. It may then have ended the
-   * sums because a rank died. Waits at most 0.1 s. */
+  /* Called after the connection to the outside process was lost. Returns true if the process still accepts connections; in
+   * that case it may have ended the sums because a rank died. Waits for at most 0.1 s. */
   bool (*answers)(const tt_wire *w);
   /* The communicator has ended: ends its sums on all members. */
   void (*quit)(tt_wire *w);
-  /* Returns a descriptor that becomes readable when the connection has data to read or space to
-   * write, or when `also` (unless -1) becomes readable. Returns -1 if unavailable. */
+  /* Returns a descriptor that becomes readable when the connection can be read or written, or when the descriptor `also`
+   * becomes readable (-1: no descriptor). Returns -1 if this is not available. */
   int (*sleep_fd)(tt_wire *w, int also);
   /* where: the address, "HOST:PORT". why: the reason the connection was lost. */
   const char *(*where)(const tt_wire *w);
@@ -299,8 +295,8 @@ typedef struct tt_outside_ops {
 typedef struct tt_outside {
   const tt_outside_ops *ops;
   tt_wire *wire; /* to the outside process, with channels to rank `ranks` of a schedule and above */
-  /* True if all ranks are members of one session, and each host has a whole vector. Otherwise, each rank
-   * is in the session of the ranks that have the same part of the vector on their hosts. */
+  /* True if all ranks are members of one session. Each host then has a whole vector. Otherwise, there is a session for each
+   * part of the vector, and its members are the ranks that have this part on their hosts. */
   bool one_session;
   double link;  /* bandwidth of this host's link in B/s; 0 if unknown */
   int sessions; /* if blocks belong to ranks, rank r is in session r mod `sessions` */
@@ -316,8 +312,8 @@ typedef struct tt_net_traits {
   bool any_thread; /* thread-safe: any thread may call it at any time */
 } tt_net_traits;
 
-/* For ranks on several hosts, some of which share memory: the wire among the ranks of this host. Rank r has number
- * rank[r] on it, or a negative one if it is on another host. `wire` is NULL if all ranks use the same kind of wire. */
+/* The wire among the ranks of this host, for communicators on several hosts. Rank r has the number rank[r] on this wire; a
+ * negative number means that rank r is on another host. `wire` is NULL if all ranks use the same kind of wire. */
 typedef struct tt_near_wire {
   tt_wire *wire;
   const int *rank;
@@ -346,8 +342,8 @@ struct tt_wire {
   const tt_memory_ops *memory;
   const tt_peer_ops *peer;
   const tt_net_ops *net; /* NULL unless all messages use a network */
-  /* For ranks that continue after a failure (agree.h). NULL if the wire is of another kind, or if
-   * the network does not support it. */
+  /* Functions with which ranks agree to continue after a failure (agree.h). A table is NULL if the wire is of the other kind,
+   * or if the network does not support this. */
   const struct tt_shm_agree_ops *shm_agree;
   const struct tt_net_agree_ops *net_agree;
   tt_outside *outside; /* NULL if no outside process is used */
@@ -357,7 +353,7 @@ struct tt_wire {
   tt_pacing paced;
   tt_shown *shown;      /* of this rank; never NULL */
   uint32_t losses;      /* number of ranks that the network has reported as lost */
-  /* TT_PROOFS words for run/proof_table.c, shared by the ranks of one node or by all simulated ranks; or NULL */
+  /* TT_PROOFS words for run/proof_table.c, which the ranks of a node, or all simulated ranks, share. May be NULL. */
   atomic_ullong *proofs;
   const atomic_int *over; /* if nonzero, call `aborted`; if the pointer is NULL, always call it */
   uint64_t first;         /* number of the first piece and message: tt_first_number */
@@ -367,20 +363,20 @@ struct tt_wire {
   tt_net_traits traits; /* of `net` */
 };
 
-/* Size of an arena in bytes. If the arena is cut into many small slots, they are twice as large as the L2 cache in
- * total, so that a slot has left its readers' caches by the time it is written again. A store to a line in another
- * core's cache takes several times as long. */
+/* Size of an arena in bytes. An arena that is cut into many small slots is twice as large as the L2 cache. A slot has then
+ * left its readers' caches when it is written again; a store to a line in another core's cache takes several times as
+ * long. */
 static inline size_t tt_arena_bytes(const tt_wire *w) {
   return 4 * w->size.slots * w->size.piece;
 }
 
-/* Returns the descriptor that wakes a sleeping rank in addition to the network's: `also` (-1 if none), or one that covers
- * both `also` and the outside process. */
+/* Returns the second descriptor, besides the network's, that must wake a sleeping rank. This is `also` (-1: none), or a
+ * descriptor that covers both `also` and the outside process. */
 static inline int tt_extra_fd(const tt_wire *w, int also) {
   return w->outside ? w->outside->ops->sleep_fd(w->outside->wire, also) : also;
 }
 
-/* TT_NAP_US: the longest time for which a waiting rank sleeps without polling for messages. */
+/* TT_NAP_US: the longest time, in microseconds, that a waiting rank sleeps before it polls for messages again. */
 enum { TT_UNKNOWN = 2, TT_PROOFS = 64, TT_NAP_US = 50 };
 /* The last lane is reserved for point-to-point messages. */
 enum { TT_WINDOW = 8, TT_FLIGHT = 3, TT_LANE_P2P = TT_WINDOW * TT_FLIGHT, TT_LANES };

@@ -118,7 +118,7 @@ static bool is_word(int32_t w) {
   return w >= COME && w <= LEAVE;
 }
 
-/* Returns true if all ranks named in the message exist in this communicator. quitter and awaited may be -1. */
+/* Returns true if every rank that the message names exists in this communicator. `quitter` and `awaited` may be -1. */
 static bool names_ranks(const tt_net *m, const tt_net_decision *t) {
   const int ranks = m->wire.ranks;
   return t->by >= 0 && t->by < ranks && t->quitter >= -1 && t->quitter < ranks &&
@@ -148,7 +148,8 @@ static int first_alive(const tt_net *m) {
   return r;
 }
 
-/* Returns a live rank that has not yet sent COME, accepted, or confirmed the decision, depending on `what`; or -1. */
+/* Returns a live rank that has not yet entered the round (COME), accepted the proposal (ACCEPT) or confirmed the decision
+ * (KNOW), depending on `what`. Returns -1 if all have. */
 static int peer_yet_to_answer(const tt_net *m, word what) {
   const tt_net_agreement *c = m->agreement;
   for (int r = 0; r < m->wire.ranks; r++) {
@@ -162,7 +163,8 @@ static int peer_yet_to_answer(const tt_net *m, word what) {
   return -1;
 }
 
-/* For a proposal, marks the ranks it was sent to; for a decision, the ranks that its maker lets leave. */
+/* Returns one flag per rank. In a proposal, the flag is set if the proposal was sent to the rank; in a decision, it is set if
+ * the deciding rank lets that rank leave. */
 static uint8_t *asked(const tt_net *m, tt_net_decision *t) {
   return t->member + m->wire.ranks;
 }
@@ -171,7 +173,7 @@ static void publish_to(const tt_net *m, tt_net_decision *t) {
   for (int r = 0; r < m->wire.ranks; r++) asked(m, t)[r] = !m->lost[r];
 }
 
-/* Makes this rank's own proposal, or repeats the one it has accepted. */
+/* Sends a proposal to all ranks. If this rank has accepted a proposal before, it repeats the contents of that proposal. */
 static void propose(tt_net *m) {
   tt_net_agreement *c = m->agreement;
   tt_net_decision *t = c->proposal;
@@ -191,7 +193,7 @@ static void propose(tt_net *m) {
   say_all(m, PROPOSE, t);
 }
 
-/* Returns true if a rank that the proposal was sent to has been lost. */
+/* Returns true if the proposal was sent to a rank that has since been lost. */
 static bool lacks(const tt_net *m) {
   const tt_net_agreement *c = m->agreement;
   for (int r = 0; r < m->wire.ranks; r++)
@@ -218,7 +220,7 @@ static void lead_agreement(tt_net *m) {
     decide(m, TUTTI_OK, -1, -1);
 }
 
-/* Returns a rank that timed out and without which nothing can be decided, or -1. */
+/* Returns a rank that has timed out and that the decision cannot be made without, or -1 if there is no such rank. */
 static int given_up(const tt_net *m) {
   const tt_net_agreement *c = m->agreement;
   for (int r = 0; r < m->wire.ranks; r++)
@@ -246,7 +248,7 @@ static void confer(tt_net *m) {
   if (first == m->wire.rank) lead_agreement(m);
 }
 
-/* Returns true if this rank may leave, given that a decision was made. */
+/* Returns true if this rank may leave the agreement. Called only after a decision was made. */
 static bool may_leave_agreement(tt_net *m) {
   tt_net_agreement *c = m->agreement;
   tt_net_decision *d = c->decision;

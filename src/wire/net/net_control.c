@@ -55,7 +55,7 @@ static int net_read_record(tt_wire *w, int peer, uint64_t seq, tt_record *record
   return net_silent(w, peer, seq) ? TT_UNKNOWN : 0;
 }
 
-/* A peer's state is not visible over a network; it is sent only on request. */
+/* Returns NULL for all other ranks, because over a network a peer sends its state only on request. */
 static const tt_shown *net_shown(tt_wire *w, int peer) {
   return peer == w->rank ? w->shown : NULL;
 }
@@ -85,9 +85,8 @@ static void be_over(tt_net *m, const tt_net_control *c) {
   m->aborted = (tutti_status)c->status;
 }
 
-/* Returns true if this rank notifies rank r directly. In a large job, a rank notifies the ranks at
- * distances that are powers of two, and the peers in use, and each of them forwards the notice. This
- * needs few connections, and lost ranks do not separate the others. */
+/* Returns true if this rank notifies rank r directly. In a large job, each rank notifies only its peers in use and the ranks
+ * at distances that are powers of two. These ranks forward the notice, so that a few lost ranks cannot stop it. */
 static bool tells(const tt_net *m, int r) {
   const int away = tt_mod(r - m->wire.rank, m->wire.ranks), back = m->wire.ranks - away;
   if (r == m->wire.rank || m->lost[r]) return false;
@@ -101,8 +100,8 @@ static void tell_others(tt_net *m) {
     if (!m->failed && tells(m, r)) send_control(m, r, &c);
 }
 
-/* If an earlier reason has arrived, it is sent instead of this one: other ranks may get this message before
- * the earlier one. */
+/* Announces that the communicator has ended. If this rank has already received another reason, it sends that reason instead,
+ * because other ranks may receive this message first. */
 static void net_abort(tt_wire *w, tutti_status status, const char *reason) {
   tt_net *m = tt_net_of(w);
   tt_net_control c = {.status = (int32_t)status};
@@ -127,7 +126,7 @@ static void send_records(tt_net *m, int peer, uint64_t about, uint64_t answer) {
   send_control(m, peer, &c);
 }
 
-/* Sends a peer this rank's recent calls. The peer answers with its own. */
+/* Sends the records of this rank's recent calls to a peer. The peer answers with its records. */
 static void ask_for_records(tt_net *m, int peer, uint64_t seq) {
   const tt_record *mine = tt_net_record_of(m, m->wire.rank, seq);
   tt_net_peer *p;

@@ -23,9 +23,9 @@ enum {
 };
 _Static_assert((int)TAG_AGREE < (int)TUTTI_NET_TAGS, "tags");
 
-/* Packet header. It holds the low 32 bits of the network's id and of the operation's number, the operation's record (for
- * a point-to-point message, only its stamp and NO_RECORD), and the size of a separate data message that follows. If one
- * follows, the packet itself carries no data. */
+/* The header of a packet. It has the low 32 bits of the network's id and of the operation's number, and the operation's
+ * record. For a point-to-point message, the record has only its stamp and NO_RECORD. The header also has the size of a data
+ * message that follows separately. If a data message follows, the packet itself carries no data. */
 typedef struct tt_heading {
   uint32_t net, seq, hash, root;
   uint64_t count;
@@ -146,7 +146,7 @@ typedef struct tt_records {
   int answers;             /* number of answers to the last inquiry */
 } tt_records;
 
-/* A rank that this one has exchanged messages with, or asked for records. */
+/* A peer with which this rank has exchanged messages, or which it has asked for records. */
 typedef struct tt_net_peer {
   tt_in_end *in[TT_LANES]; /* made at first use, as is `out` */
   tt_out_end *out[TT_LANES];
@@ -201,10 +201,10 @@ void tt_net_close(tt_wire *w);
 
 /* ---- requests, and their memory (net_slots.c) ---- */
 
-/* Marks the network as failed, so that it is not called again. tutti_error() then describes the
+/* Marks the network as failed, so that none of its functions is called again. Sets tutti_error() to a description of the
  * failed call and the reason. */
 tutti_status tt_net_failed(tt_net *m, const char *what, int peer);
-/* Starts the request that the slot describes. If number is not NULL, stores the slot's number there. */
+/* Starts the request described by the slot. If `number` is not NULL, stores the slot's number in *number. */
 tutti_status tt_slot_start(tt_net *m, tt_slot what, int peer, int tag, void *bytes, size_t n,
                            int *number);
 void tt_slot_give(tt_net *m, int s);
@@ -219,17 +219,17 @@ bool tt_net_free(tt_wire *w, void *at);
 /* ---- sending (net_send.c) ---- */
 
 tt_out_end *tt_net_out(tt_net *m, int peer, int lane); /* returns NULL if out of memory */
-/* Permanently marks a rank as in use. Returns NULL if out of memory. */
+/* Marks a rank as in use until the network is closed. Returns the rank's state, or NULL if out of memory. */
 static inline tt_net_peer *tt_net_use(tt_net *m, int peer) {
   tt_net_peer **p = &m->peers[peer];
   return *p ? *p : (*p = calloc(1, sizeof **p));
 }
 tutti_status tt_packet_send(tt_net *m, tt_out_end *e, tt_stamp stamp, const void *bytes,
                             size_t inside, size_t behind, int rail);
-/* Registers the start of a data message on this rail, and returns its ticket. since: start time in
- * seconds, or 0 if no receipt is requested. */
+/* Records that a data message has been started on this rail, and returns its ticket. since: start time in s; 0: no
+ * receipt. */
 uint64_t tt_bytes_begin(tt_net *m, tt_out_end *e, int rail, double since);
-/* Registers that the data message with this ticket has left, or has been received. */
+/* Records that the data message with this ticket has left this process or, if a receipt was requested, has been received. */
 void tt_bytes_left(tt_net *m, tt_out_end *e, uint64_t ticket);
 /* Returns the tag of the data message that follows a packet. */
 static inline int tt_bytes_tag(int lane, int rail) {
@@ -252,7 +252,7 @@ size_t tt_simulated_push(tt_net *m, tt_out_end *e, tt_stamp stamp, const void *b
                          size_t left, uint64_t *ticket, tutti_status *status);
 void tt_simulated_expect(tt_net *m, tt_in_end *e, void *to,
                          size_t left); /* to: if NULL, a bounce buffer is used */
-/* Handles an arrived packet, whose bytes may have arrived before it. */
+/* Handles the arrival of a packet. The data message that follows the packet may have arrived first. */
 tutti_status tt_simulated_came(tt_net *m, tt_in_end *e, tt_piece *p, size_t inside, size_t behind);
 
 /* ---- control messages (net_control.c) ---- */
@@ -261,7 +261,7 @@ tt_record *tt_net_record_of(tt_net *m, int peer, uint64_t seq); /* returns NULL 
 void tt_net_learn_record(tt_net *m, int peer, const tt_record *r);
 tutti_status tt_net_listen(tt_net *m); /* starts receiving control messages from any rank */
 void tt_net_control_came(tt_net *m, int peer);
-/* Records that a rank is lost. If the communicator has ended, announces this again. */
+/* Marks a rank as lost. If the communicator has already ended, sends the announcement of its end again. */
 void tt_net_lose_peer(tt_net *m, int peer);
 extern const tt_peer_ops tt_net_peer_ops;
 

@@ -34,7 +34,7 @@ static tt_in_end *in_of(tt_net *m, int peer, int lane) {
   return *e;
 }
 
-/* Posts the receive of the next packet. The next poll reports a failure. */
+/* Posts a receive for the next packet. If posting fails, the next poll reports the error. */
 static void request_next_packet(tt_net *m, tt_in_end *e) {
   if (e->listens >= 0 || e->n == IN || m->failed) return;
   e->packet = tt_packet_get(m);
@@ -54,8 +54,8 @@ static tutti_status strange(const tt_net *m, int peer) {
                  m->wire.rank, peer);
 }
 
-/* Discards a packet that was sent over a network that was closed before the packet arrived, and the
- * data message that follows it. */
+/* Discards a packet that was sent over an earlier network, which was closed before the packet arrived. Also discards the data
+ * message that follows the packet. */
 static tutti_status discard_stale_packet(tt_net *m, tt_in_end *e) {
   const size_t behind = e->packet->head.behind;
   const int tag = tt_bytes_tag(e->lane, (int)e->packet->head.rail);
@@ -176,8 +176,8 @@ static tutti_status complete_slot(tt_net *m, const tt_slot *s, const tutti_net_d
   }
 }
 
-/* The peer is lost, and with it all messages to and from it. A rank waits for them until it checks
- * whether the peer is alive. */
+/* Handles a request that failed because its peer is lost. All messages to and from the peer are lost, too. A rank that waits
+ * for these messages continues to wait until it checks whether the peer is alive. */
 static void lose(tt_net *m, const tt_slot *s, const tutti_net_done *d) {
   if (d->peer >= 0 && d->peer < m->wire.ranks) tt_net_lose_peer(m, d->peer);
   switch (s->kind) {
@@ -194,7 +194,7 @@ static void lose(tt_net *m, const tt_slot *s, const tutti_net_done *d) {
   }
 }
 
-/* Returns false for an exchange of records: it does not advance an operation, so it neither ends a wait nor restarts one. */
+/* Returns true if a completed request of this kind counts as progress. An exchange of records does not. */
 static bool moves(const tt_net *m, tt_slot_kind kind) {
   return kind != CONTROL_OUT && (kind != CONTROL_IN || m->aborted);
 }
@@ -247,7 +247,7 @@ static bool net_has_unsent(const tt_wire *w) {
   return m->net.leaving && !m->failed && m->net.leaving(m->net.self) > 0;
 }
 
-/* Returns true if messages of operations to that peer have not left. */
+/* Returns true if this process still holds messages that operations have sent to this peer. */
 static bool owes_to(const tt_net *m, int peer) {
   for (int lane = 0; m->peers[peer] && lane < TT_LANE_P2P; lane++) {
     const tt_out_end *e = m->peers[peer]->out[lane];
@@ -269,8 +269,8 @@ static int net_owed(tt_wire *w) {
 
 static const double moment = 0.1; /* s */
 
-/* Called after the communicator has ended. Gives outgoing messages, including the reason, a short time to leave this
- * process. It does not wait for receipts: the communicator has ended on the peers, too, and they start no more receives. */
+/* Called after the communicator has ended. Waits briefly until outgoing messages, including the reason, have left this
+ * process. Receipts are not awaited, because peers start no more receives once the communicator has ended. */
 static bool net_quiesce(tt_wire *w) {
   tt_net *m = tt_net_of(w);
   bool moved = false;
@@ -331,8 +331,8 @@ static tutti_status net_split(tt_wire *w, const tt_split *s, tutti_net *net, boo
   return TUTTI_OK;
 }
 
-/* Cancels all receives. If a data message arrives in spite of this, or could not be sent, its
- * memory is kept. Smaller messages have arrived completely or not at all. */
+/* Cancels all receives. If the receive of a data message cannot be canceled, its memory is not freed. Smaller messages have
+ * arrived either completely or not at all. */
 static void end_requests(tt_net *m) {
   const bool calls = !m->failed;
   for (int i = 0; i < m->requests.top; i++) {
@@ -345,7 +345,7 @@ static void end_requests(tt_net *m) {
   }
 }
 
-/* Keeps the memory of messages that have not left: the network may read it after it is closed. */
+/* Keeps the memory of messages that have not left this process. The network may still read it after it is closed. */
 static void keep_unsent(const tt_net *m) {
   for (int i = 0; i < m->requests.top; i++) {
     const tt_slot *s = &m->requests.slots[i];
@@ -432,7 +432,7 @@ static const tt_net_ops net_ops = {
     .exit_words = net_exit_words,
 };
 
-/* One allocation, followed by the tables of all ranks: 9 bytes per rank. */
+/* The tables of all ranks, 9 bytes per rank, follow the struct in the same allocation. */
 static tt_net *alloc_net(size_t ranks) {
   tt_net *m = calloc(1, sizeof *m + ranks * (sizeof *m->peers + sizeof *m->lost));
   if (!m) return NULL;

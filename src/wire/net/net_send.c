@@ -51,7 +51,7 @@ tutti_status tt_packet_send(tt_net *m, tt_out_end *e, tt_stamp stamp, const void
   return status;
 }
 
-/* Returns the rail for the next data message, or -1 if all are full. Equally loaded rails are used alternately. */
+/* Returns the rail for the next data message, or -1 if all rails are full. Rails with equal load take turns. */
 static int free_rail(const tt_net *m, const tt_out_end *e) {
   int best = -1;
   for (int i = 1; i <= m->rails; i++) {
@@ -62,8 +62,8 @@ static int free_rail(const tt_net *m, const tt_out_end *e) {
   return e->sent - e->over < OUT ? best : -1;
 }
 
-/* Returns the size of the next piece of a message of which `left` bytes remain. It is at most half of them, so that
- * the receiver adds the last pieces while they arrive. */
+/* Returns the size of the next piece when `left` bytes of a message remain to be sent. A piece contains at most half of the
+ * remainder. The last pieces are therefore small, and the receiver can sum one piece while the next arrives. */
 static size_t piece_of(const tt_net *m, size_t left) {
   return tt_max(PIECE, tt_min(m->piece, left / 2 / PIECE * PIECE));
 }
@@ -104,8 +104,8 @@ bool tt_net_consumed(tt_wire *w, int peer, int lane, uint64_t ticket) {
   return e->over >= ticket;
 }
 
-/* Adjusts the window to the time that the last receipt took. A late receipt means that messages queue up somewhere.
- * Receipts also wait in the queue of the opposite direction, so on a slow link the two directions alternate. */
+/* Adjusts the window to the time that the last receipt took. A late receipt means that messages are queued somewhere on the
+ * way. Receipts wait behind messages in the opposite direction, so on a slow link the two directions alternate. */
 static void adjust_window(tt_out_rail *r, double took) {
   const double longer = r->shortest * (1 + 1. / 64); /* it grows slowly, because the fastest time
                                                         may never recur */

@@ -13,8 +13,8 @@
 
 #include "net_parts.h"
 
-/* Size of a packet's payload. If a thousand ranks send to each other, the process has millions of packets; so a rank's
- * packets to all others hold 1 MiB in total, but at least 1 KiB each. */
+/* Returns the payload size of a packet. If a thousand ranks send to each other, the process has millions of packets.
+ * Therefore all packets from one rank to the other ranks hold 1 MiB in total, but each holds at least 1 KiB. */
 size_t tt_simulated_packet(int ranks) {
   const size_t share = ((size_t)1 << 20) / (size_t)ranks;
   return tt_min(SMALL, tt_max(share, SMALL / 8));
@@ -22,7 +22,8 @@ size_t tt_simulated_packet(int ranks) {
 
 /* ---- sending ---- */
 
-/* Messages are sent one at a time, so no receipt is requested. packed: buffer to release once it is sent, or NULL. */
+/* Sends a message in one piece. No receipt is requested, because a sender has only one message in flight. packed: a buffer to
+ * release once the message is sent, or NULL. */
 static tutti_status send_whole_message(tt_net *m, tt_out_end *e, tt_stamp stamp, const void *bytes,
                                        size_t n, void *packed) {
   const size_t inside = n <= m->wire.size.beside ? n : 0;
@@ -88,7 +89,7 @@ tutti_status tt_simulated_came(tt_net *m, tt_in_end *e, tt_piece *p, size_t insi
 
 /* ---- state shared by the simulated ranks ---- */
 
-/* The word after the end of the table counts the wires that use it. */
+/* Allocates the table of proofs. An extra word at its end counts the wires that use the table. */
 atomic_ullong *tt_net_make_proofs(int ranks) {
   atomic_ullong *proofs = calloc(TT_PROOFS + 1, sizeof *proofs);
   if (proofs) atomic_init(&proofs[TT_PROOFS], (unsigned long long)ranks);

@@ -35,7 +35,8 @@ typedef struct channel {
   atomic_uint read[TT_STORES];             /* written by the reader: ticks to read COSTS staged
                                               bytes, for each kind of store */
 } channel;
-/* WEIGHED: size in bytes of the smallest piece whose cost is measured; smaller pieces are stored with plain stores. */
+/* WEIGHED: size, in bytes, of the smallest piece whose cost is measured. Smaller pieces are always copied with plain
+ * stores. */
 enum { COSTS = 4096, WEIGHED = 4096 };
 
 /* One end of a channel, private to its rank. */
@@ -66,7 +67,7 @@ static tt_end *in_end(tt_shm *s, int peer, int lane) {
 
 /* ---- sending ---- */
 
-/* Returns the offsets of the channels from `writer` to `reader`, by lane, or NULL if no channel has been opened. */
+/* Returns an array with the offset of each lane's channel from `writer` to `reader`, or NULL if none has been opened. */
 static atomic_ullong *channels_of(const tt_shm *s, int writer, int reader) {
   /* model: publish:find */
   const unsigned long long at =
@@ -74,7 +75,7 @@ static atomic_ullong *channels_of(const tt_shm *s, int writer, int reader) {
   return at ? (atomic_ullong *)(void *)(s->segment->base + at) : NULL;
 }
 
-/* Publishes memory of this rank's heap at *at, where peers find it. */
+/* Stores the offset of `memory`, which is in this rank's heap, in *at, where peers look for it. */
 static void publish(const tt_shm *s, const char *memory, atomic_ullong *at) {
   /* model: publish:set */
   atomic_store_explicit(at, (unsigned long long)(memory - s->segment->base), memory_order_release);
@@ -143,7 +144,7 @@ static void put_inline(descriptor *d, const void *bytes, size_t n) {
   memcpy(d->payload, bytes, n);
 }
 
-/* Copies n bytes into a block, with the kind of stores that is faster for this pair of reader and writer. */
+/* Copies n bytes into a block. Uses plain or streaming stores, whichever is faster for this pair of ranks. */
 static piece_kind stage(tt_end *e, char *block, const void *bytes, size_t n) {
   const tt_store kind = n < WEIGHED ? TT_PLAIN : tt_store_kind(e->stores.rule, (uint32_t)e->count);
   tt_spent wrote[TT_STORES] = {{0}}, read[TT_STORES] = {{0}};
@@ -159,8 +160,9 @@ static piece_kind stage(tt_end *e, char *block, const void *bytes, size_t n) {
   return kind == TT_STREAMING ? STREAMED : STAGED;
 }
 
-/* Copies bytes into a block. If all blocks are in use, readers may be waiting for exactly these bytes, so after some attempts
- * they are sent in small inline pieces. Returns the number of bytes taken; 0 if out of capacity now, or if *status is set. */
+/* Copies bytes into a free block. If no block is free, the readers may be waiting for exactly these bytes, so after a few
+ * attempts the bytes are sent inline in small pieces. Returns the number of bytes taken; 0 if that is not possible now, or if
+ * *status is set. */
 static size_t fill_staged(tt_shm *s, tt_end *e, descriptor *d, int peer, const void *bytes,
                           size_t n, tutti_status *status) {
   enum { LOOKS = 256 };
@@ -182,7 +184,8 @@ static size_t fill_staged(tt_shm *s, tt_end *e, descriptor *d, int peer, const v
   return n;
 }
 
-/* Fills descriptor d with up to n bytes and returns how many; 0 if out of capacity now, or if *status is set. */
+/* Fills in descriptor d for up to n bytes. Returns the number filled in; 0 if that is not possible now, or if *status is
+ * set. */
 static size_t fill(tt_shm *s, tt_end *e, descriptor *d, int peer, const void *bytes, size_t n,
                    tutti_status *status) {
   if (n <= TT_INLINE) {
@@ -263,7 +266,7 @@ static size_t shm_head(tt_wire *w, int peer, int lane, tt_stamp *stamp) {
   return (size_t)(d->bytes - e->used);
 }
 
-/* Returns the address of a piece that is in this rank's address space. */
+/* Returns the address of a piece's bytes. The piece must be in memory that this process maps. */
 static const char *piece_address(const tt_shm *s, const descriptor *d) {
   if (d->kind == INLINE) return d->payload;
   if (d->kind == POINTED && s->segment->threads) return (const char *)(uintptr_t)d->at;
@@ -276,7 +279,7 @@ static bool read_remote(tt_shm *s, int peer, const descriptor *d, uint64_t from,
   return *status == TUTTI_OK;
 }
 
-/* Reports to the sender what reading a staged piece cost, as a running estimate. */
+/* Updates the estimated cost of reading a staged piece, and publishes the estimate for the sender. */
 static void tell_cost(tt_end *e, const descriptor *d) {
   if (d->bytes >= WEIGHED && (d->kind == STAGED || d->kind == STREAMED)) {
     const tt_store kind = d->kind == STREAMED ? TT_STREAMING : TT_PLAIN;

@@ -29,8 +29,8 @@ enum {
   TT_BESIDE = 112
 };
 
-/* Offsets of the parts of a control block, in bytes from its start. The block may be made for more ranks than its
- * communicator has in the end. */
+/* Offsets of the parts of a control block, in bytes from its start. The block may have room for more ranks than its
+ * communicator has when it starts. */
 typedef struct tt_layout {
   uint32_t ranks;       /* number of ranks that fit */
   uint32_t later_bytes; /* size of a later round's slot, used for data longer than TT_BESIDE */
@@ -43,16 +43,15 @@ typedef struct tt_layout {
   uint64_t bytes;       /* size of the whole block */
 } tt_layout;
 
-/* Computes the layout of a block that is to be allocated. Offsets are computed only in shm_layout.c. first: include
- * the parts shared by all ranks. */
+/* Computes the layout of a new control block; only shm_layout.c computes offsets. first: include the parts shared by all
+ * ranks. */
 tt_layout tt_shm_layout(int ranks, bool first);
 
-/* One flag slot of an operation's round: the flag, followed by a few bytes. Longer data is in the
- * rank's own control block. Slots are reused cyclically. Each round has at least twice as many slots
- * as the window, so the operation of an overwritten slot has usually ended long ago. All ranks' slots
- * of one operation are adjacent in the first rank's control block, so reading them touches one page.
- * If the ranks are on several NUMA nodes, each writes slots and counters in its own control block
- * instead, in memory of its NUMA node. */
+/* One flag slot of an operation's round: the flag, followed by a few bytes. Longer data is in the rank's own control block.
+ * Slots are reused cyclically. Each round has at least twice as many slots as the window, so the operation of an overwritten
+ * slot has usually ended long ago. All ranks' slots of one operation are adjacent in the first rank's control block, so
+ * reading them touches one page. If the ranks are on several NUMA nodes, each writes slots and counters in its own control
+ * block instead, in memory of its NUMA node. */
 typedef struct tt_flag_slot {
   alignas(TT_PAIR) atomic_ullong seq; /* of the operation; written last */
   uint32_t hash;
@@ -89,31 +88,32 @@ typedef struct tt_ctrl {
   /* followed by the parts listed in the layout */
 } tt_ctrl;
 
-/* A rank's words in an agreement on the ranks that continue. Only that rank writes them. */
+/* The state that a rank publishes while the ranks agree on who continues. Only the rank itself writes this state. */
 typedef struct tt_vote {
   alignas(TT_PAIR) atomic_uint round; /* the last round that the rank has entered; written last */
   atomic_ullong ctrl, asks;           /* of that round */
   atomic_ullong proposal;             /* offset of the rank's proposal, if the rank decides */
 } tt_vote;
 
-/* Counts a rank's progress with pieces that pass through its arena. Only that rank writes it. */
+/* Counters that show how far a rank has processed the pieces in its arena. Only the rank itself writes them. */
 typedef struct tt_counters {
   alignas(TT_PAIR) atomic_ullong of[TT_COUNTERS];
 } tt_counters;
 
-/* Returns the part of a control block at an offset of its layout. */
+/* Returns the address of a part of a control block. The part's offset comes from the block's layout. */
 static inline void *tt_ctrl_at(tt_ctrl *ctrl, uint64_t offset) {
   return (char *)ctrl + offset;
 }
 
-/* Announces that the communicator has ended. by: the heap of the rank that ends it. */
+/* Announces in a control block that the communicator has ended. by: the number of the heap of the rank that ends it. */
 void tt_ctrl_abort(tt_ctrl *ctrl, int by, tutti_status status, const char *reason);
 tutti_status tt_ctrl_aborted(tt_ctrl *ctrl, char *reason, size_t size);
-/* If the rank that ends the communicator died before it published the reason, `by` publishes its death as the reason. */
+/* If a rank died while it announced that the communicator has ended, announces that rank's death as the reason. by: the
+ * number of the calling rank's heap. */
 void tt_ctrl_finish_abort(tt_ctrl *ctrl, const tt_segment *segment, int by);
 
-/* Blocks for private bytes that are being sent (stage.c). The owner frees `memory` (with the heap)
- * and `spare` (with free). */
+/* Blocks with copies of private data, until it is read (stage.c). The owner frees `memory` to the heap, `spare` with
+ * free(). */
 typedef struct tt_stage {
   char *memory, **spare; /* NULL until opened */
   size_t block;
@@ -133,15 +133,15 @@ static inline void tt_stage_give(tt_stage *s, char *block) {
   s->spare[(s->next + s->spares++) % s->blocks] = block;
 }
 
-/* Makes a control block visible from outside, or hides it again. */
+/* Lists a control block in the heap's header, so that other processes can inspect it, or removes it from there. */
 void tt_shm_show(tt_head *head, uint64_t ctrl);
 void tt_shm_hide(tt_head *head, uint64_t ctrl);
 
 /* wake.c: a sleeper announces itself, polls once more, and sleeps on its futex word. A peer that
  * changes something for it checks for sleepers and wakes them. */
 void tt_futex_wake(tt_head *head);
-/* The same for a rank that also sleeps on descriptors. open returns a descriptor that becomes
- * readable when a peer signals it, or -1 if not available. Poll once more before sleeping on it. */
+/* Variants for a rank that also sleeps on file descriptors. tt_wake_fd_open returns a descriptor that becomes readable when a
+ * peer signals it, or -1 if none is available. The rank must poll once more before it sleeps on the descriptor. */
 int tt_wake_fd_open(tt_segment *segment, int index);
 void tt_wake_fd_close(tt_segment *segment, int index, int fd);
 void tt_wake_fd_signal(tt_segment *segment, tt_head *head, int index); /* head: the header of that

@@ -11,7 +11,7 @@ enum {
   PAGE = 4096
 }; /* a rank's slots do not share a page with another rank's, and are on its NUMA node */
 
-/* Reserves the next part of `bytes` bytes, aligned to `align`, and returns its offset. */
+/* Reserves a part of `bytes` bytes, aligned to `align`, after the parts reserved so far. Returns the part's offset. */
 static uint64_t place(uint64_t *end, size_t bytes, size_t align) {
   const uint64_t at = tt_round_up(*end, align);
   *end = at + bytes;

@@ -39,7 +39,7 @@
 void tt_shm_record(tt_wire *w, const tt_record *r) {
   tt_ctrl *ctrl = tt_shm_of(w)->ctrls[w->rank];
   tt_call_record *at = &ctrl->records[r->stamp.seq % TT_RECORDS];
-  /* Each store has release order, so that it follows the one that marks the record as being written. */
+  /* Every store to a field has release order, so that it follows the store that marks the record as being written. */
   /* model: record:writing */
   atomic_store_explicit(&at->seq, UINT64_MAX, memory_order_relaxed);
   /* model: record:field */
@@ -96,9 +96,9 @@ static void *slot_payload(const tt_shm *s, int rank, uint64_t seq, uint32_t roun
   return (char *)tt_ctrl_at(s->ctrls[rank], l->later) + (size_t)(at - TT_RECORDS) * l->later_bytes;
 }
 
-/* Returns the number before which all operations must have ended on every rank, so that the slot of `seq` can be written.
- * These are the operations that used the slot, and one more, so that the record of an operation that a peer is still
- * executing is not overwritten either. */
+/* Returns a number n. Before the slot of operation `seq` may be written, all operations below n must have ended on every
+ * rank. These are the operations that used the slot, and one more, so that a record is not overwritten while a peer still
+ * executes its operation. */
 static uint64_t slot_free_from(uint64_t seq, uint32_t round, size_t n) {
   const uint64_t ahead = (round || n > TT_SMALL ? TT_REUSED : TT_RECORDS) - 1;
   return seq < ahead ? 0 : seq - ahead + 1;
@@ -159,9 +159,9 @@ static void own_line(const void *line) {
 #endif
 }
 
-/* Only slots whose payload is stored separately are prefetched. If the bytes follow the flag, prefetching does not help,
- * because only one line is in flight. Payloads with more lines than a core has line-fill buffers are not prefetched either,
- * because that would delay the following stores. */
+/* Prefetches only slots that store their payload separately. If the payload follows the flag, prefetching does not help,
+ * because only one cache line is in flight. Payloads with more lines than a core has line-fill buffers are not prefetched
+ * either, because that would delay the following stores. */
 enum { AHEAD = 512 };
 static void shm_flag_ahead(tt_wire *w, uint64_t seq, uint32_t round, size_t n) {
   tt_shm *s = tt_shm_of(w);
@@ -177,7 +177,7 @@ static void shm_flag_ahead(tt_wire *w, uint64_t seq, uint32_t round, size_t n) {
 static const uint64_t remote = (uint64_t)1 << 63; /* marks a name that is an address in its rank's
                                                      private memory */
 
-/* LIVE: pieces in the cache: two in the arena, one in src, one in dst. */
+/* LIVE: number of pieces that are in the cache at the same time, which are two in the arena, one in src and one in dst. */
 enum { SLOTS = 2, LIVE = 4 };
 _Static_assert((int)SLOTS == (int)TT_STORE_WARM,
                "after a change of kind each place is written once");
@@ -333,7 +333,7 @@ static void shm_revoke(tt_wire *w, void *memory, size_t bytes) {
 
 /* ---- the table ---- */
 
-/* Allocates whole pages, so that revoking the memory affects nothing else. */
+/* Allocates whole pages. Revoking this memory later then does not affect any other allocation. */
 static void *shm_alloc(tt_wire *w, size_t bytes) {
   return bytes > PTRDIFF_MAX ? NULL
                              : tt_heap_alloc(tt_shm_of(w)->heap, tt_round_up(bytes, 4096), 4096);

@@ -21,8 +21,8 @@ static void shm_abort(tt_wire *w, tutti_status status, const char *reason) {
   }
 }
 
-/* Looks for a reason in all control blocks: a rank that failed after it made its control block
- * published the reason only there. */
+/* Checks the control blocks of all ranks for the reason why the communicator ended. A rank that failed early, just after it
+ * had made its control block, published the reason only in that block. */
 static void hear_leavers(const tt_shm *s, tt_ctrl *ctrl) {
   char why[TT_REASON];
   tutti_status status;
@@ -73,7 +73,7 @@ static void publish_own_state(tt_shm *s) {
   tt_shm_show(s->head, offset_of(s, mine));
 }
 
-/* Drops all references. Memory that peers may still read is freed once they have left. */
+/* Drops this rank's references to all shared memory. Memory that peers may still read is freed after the peers have left. */
 static void drop_peer_refs(tt_shm *s) {
   void **memory = malloc((tt_shm_ends_memory(s, NULL) + 3) * sizeof *memory);
   tt_ctrl *mine_here = s->ctrls[s->wire.rank];
@@ -139,7 +139,7 @@ static bool several_memories(const tt_shm *s) {
   return false;
 }
 
-/* Determines where the flag slots are, and the size of a later round's slot. */
+/* Finds the memory of the flag slots, and computes the size that a slot has in later rounds. */
 static void find_slots(tt_shm *s) {
   const tt_layout *first = &s->ctrls[0]->layout;
   s->wire.size.later = first->later_bytes;

@@ -50,10 +50,10 @@ static inline tt_shm *tt_shm_of(tt_wire *w) {
 /* ---- channels (shm.c) ---- */
 
 extern const tt_channel_ops tt_shm_channel_ops;
-/* Allocates the ends of all channels from and to this rank. Returns false if out of memory. */
+/* Allocates this rank's ends of the channels to and from all peers. Returns false if out of memory. */
 bool tt_shm_ends_new(tt_shm *s);
-/* Lists the memory of this rank's heap that its channels use, to be freed when no peer reads it. Returns the
- * number of entries. `memory` is NULL, or has room for that many. */
+/* Lists the blocks of this rank's heap that its channels use. They must not be freed while a peer may read them. Returns the
+ * number of blocks. `memory` is NULL, or has room for all of them. */
 size_t tt_shm_ends_memory(const tt_shm *s, void **memory);
 void tt_shm_ends_free(tt_shm *s);
 
@@ -61,7 +61,7 @@ static inline const tt_intro *tt_shm_intro(const tt_shm *s, int peer) {
   return tt_heap_intro(s->segment, s->members[peer]);
 }
 
-/* Returns the slot of an operation's round. The slots of one round are adjacent, in the order of the operations. */
+/* Returns the index of an operation's flag slot in this round. A round's slots are adjacent, ordered by operation. */
 static inline uint32_t tt_shm_slot_at(uint64_t seq, uint32_t round) {
   if (round == 0) return (uint32_t)(seq % TT_RECORDS);
   return TT_RECORDS + (round - 1) * TT_REUSED + (uint32_t)(seq % TT_REUSED);
@@ -80,7 +80,7 @@ static inline tt_counters *tt_shm_counters(const tt_shm *s, int rank) {
   return (tt_counters *)(void *)(own + TT_SLOTS);
 }
 
-/* Separates a store from the load that checks whether a peer saw it. */
+/* Orders an earlier store before a later load. The load checks whether a peer has seen the store. */
 static inline void tt_shm_fence(const tt_shm *s) {
   /* order: the compiler's part of a fence that peers make this rank pass */
   atomic_signal_fence(memory_order_seq_cst);
@@ -88,7 +88,7 @@ static inline void tt_shm_fence(const tt_shm *s) {
   if (!s->fenced) atomic_thread_fence(memory_order_seq_cst);
 }
 
-/* Returns true if any rank of the job sleeps. Call it after releasing a value that peers wait for. */
+/* Returns true if any rank of the job is asleep. The caller has just released a value that peers may be waiting for. */
 static inline bool tt_shm_sleepers(const tt_shm *s) {
   tt_shm_fence(s);
   /* model: wake:look */
@@ -110,7 +110,7 @@ static inline void tt_shm_wake_all(tt_shm *s) {
     if (r != s->wire.rank) tt_shm_wake_now(s, r);
 }
 
-/* Returns the address of these bytes in the memory that every rank maps, or NULL if peers do not map them. */
+/* Returns the address of these bytes in the memory that all ranks map, or NULL if the bytes are in private memory. */
 static inline const char *tt_shm_shown(const tt_shm *s, const void *bytes, size_t n) {
   const char *at = bytes;
   if (s->copies && at != s->arena) return NULL;

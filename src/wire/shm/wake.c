@@ -62,7 +62,7 @@ void tt_sleep_end(tt_wire *w) {
 
 enum { SHUT = -1 };
 
-/* Stores a descriptor plus one, since 0 means none yet. Another thread may have stored its own first; then fd is closed. */
+/* Stores fd + 1 in *wake_fd, where 0 means that no descriptor has been stored. If another thread was faster, closes fd. */
 /* each wake_fd, wake_fds, SHUT: model: wake:door */
 
 static int keep(atomic_int *wake_fd, int fd) {
@@ -73,8 +73,7 @@ static int keep(atomic_int *wake_fd, int fd) {
   return before > 0 ? before - 1 : -1;
 }
 
-/* Opens the pipe for reading and writing. Owner and peer both do so, so it always has a reader and
- * a writer while it is open. */
+/* Opens the pipe for reading and writing. Owner and peer both do this, so an open pipe always has a reader and a writer. */
 static int open_it(const char *process, int fd) {
   char path[64];
   snprintf(path, sizeof path, "/proc/%s/fd/%d", process, fd);
@@ -112,7 +111,7 @@ void tt_wake_fd_close(tt_segment *segment, int index, int fd) {
   atomic_compare_exchange_strong(&tt_heap_head(segment, index)->wake_fd, &there, 0);
 }
 
-/* Opens the peer's pipe. Rejects the pipe of another process that has reused the peer's pid. */
+/* Opens the peer's pipe. Checks that the pipe does not belong to another process that has been given the peer's pid since. */
 static int of_peer(tt_segment *segment, int index, int there) {
   const uint64_t inode = tt_heap_head(segment, index)->wake_inode;
   struct stat st;
