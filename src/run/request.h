@@ -71,8 +71,8 @@ void tt_request_drop(tutti_request *request);
  * Otherwise sets *staged to NULL, and leaves *hosted unchanged. */
 tutti_status tt_device_call(tutti_comm *comm, const char *function, const tt_call *call,
                             bool in_place, tt_call *hosted, tt_staged **staged);
-/* If a list has buffers on a device, sets *hosted to a list of copies in host memory and *staged to the transfers.
- * tt_device_list_free frees the arrays of *hosted. */
+/* If a list has buffers on a device, sets *hosted to a copy of the list in host memory, and *staged to the transfers. Otherwise
+ * sets *staged to NULL. tt_device_list_free frees the arrays of *hosted. */
 tutti_status tt_device_list(tutti_comm *comm, const char *function, const tt_list *list,
                             tt_list *hosted, tt_staged **staged);
 void tt_device_list_free(tt_list *hosted);
