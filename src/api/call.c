@@ -51,7 +51,7 @@ static tutti_status check_buffer(const char *function, const char *name, extent 
   return TUTTI_OK;
 }
 
-/* Sizes in elements: `all` of the whole vector, `own` of this rank's block, and `before` of all blocks before it. */
+/* Lengths in elements. `all` is that of the whole vector, `own` that of this rank's block, `before` that of earlier blocks. */
 typedef struct vector {
   size_t all, own, before;
 } vector;

@@ -7,10 +7,10 @@
 
 /* Checks the collective, the type and the op of a call, but not its buffers. For a barrier, sets count, type and op. */
 tutti_status tt_call_check_kind(const char *function, tt_call *call);
-/* Checks that an array of `count` elements can be at address `at`. */
+/* Checks that `at` is a valid address for an array of `count` elements. */
 tutti_status tt_vector_check(const char *function, const char *name, const void *at, size_t count,
                              tutti_type type);
-/* Checks that an array of `count` elements can be at address `at`, and that the array is in host memory. */
+/* Checks that `at` is a valid address for an array of `count` elements, and that the array is in host memory. */
 tutti_status tt_host_check(const char *function, const char *name, const void *at, size_t count,
                            tutti_type type);
 /* Checks all arguments of a call. Sets *in_place to whether the call is in place. */

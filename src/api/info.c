@@ -21,7 +21,7 @@ static void say_shm(char *text, size_t size) {
   snprintf(text, size, "wire shm: yes (sealed memfd; threads as ranks too)");
 }
 
-/* Tests, on this process itself, the system call with which a rank reads the memory of another rank. */
+/* Tests process_vm_readv, which reads the memory of another rank, by reading this process's own memory. */
 static void say_vm_readv(char *text, size_t size) {
   int from = 42, to = 0;
   struct iovec local = {&to, sizeof to}, remote = {&from, sizeof from};

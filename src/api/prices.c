@@ -63,7 +63,7 @@ static tutti_status only_these(const tutti_question *q, tt_setting *setting) {
   return status || !setting->only->n ? status : tt_algo_known(setting->only, q->ranks);
 }
 
-/* Sets the number of ranks with data if the question names one plan. Not all ranks may have data, as in aggregate(data=7). */
+/* If the question names a single plan, sets the number of ranks that contribute data, such as 7 for aggregate(data=7). */
 static tutti_status helpers_of(const tutti_question *q, tt_setting *setting) {
   const tt_ask ask = {.plan = setting->only, .coll = q->coll, .ranks = q->ranks, .root = q->root};
   tt_sched *s;

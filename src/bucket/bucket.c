@@ -139,7 +139,7 @@ tutti_status tutti_bucket_test(tutti_buckets *b, size_t i, int *done) {
   return status;
 }
 
-/* Makes all ranks use, from now on, the order in which tensors became ready on rank 0 in this step. */
+/* Makes the order in which tensors became ready on rank 0 the order for all later steps on all ranks. */
 static tutti_status learn_ready_order(tutti_buckets *b) {
   b->learned = true;
   tutti_status status =

@@ -74,7 +74,7 @@ static tutti_status agree_on_buckets(tutti_buckets *b, tutti_status mine) {
 
 /* ---- cutting ---- */
 
-/* Returns the bucket length for which `total` bytes take the least predicted time, in bytes. Returns 0 if the estimate fails. */
+/* Returns the bucket length, in bytes, that minimizes the predicted time for `total` bytes. Returns 0 if the estimate fails. */
 static size_t bucket_bytes(tutti_comm *comm, uint64_t total) {
   tt_chooser *chooser = tt_chooser_for(comm, &(tt_call){.coll = TUTTI_ALLREDUCE});
   double least = 0;
@@ -344,7 +344,7 @@ tutti_status tutti_buckets_create(tutti_comm *comm, size_t n, const tutti_tensor
   return TUTTI_OK;
 }
 
-/* Aborts the operations in flight, unless a rank was lost or the communicator is broken, which peers notice anyway. */
+/* Aborts the operations in flight. If a rank was lost or the communicator is broken, peers notice without an abort. */
 static void give_up(const tutti_buckets *b, tutti_comm *comm) {
   if (comm && !tt_comm_failed(comm) && b->failed != TUTTI_ERR_PEER_LOST)
     tutti_comm_abort(comm, b->why);

@@ -39,7 +39,7 @@ int tt_stager_devices(const tt_stager *s); /* number of devices with vectors; 0:
 /* Returns 1 if kernels can compute a sum, -1 if they cannot, and 0 if the device has not been asked yet. */
 int tt_stager_compiled(const tt_stager *s, tutti_type type, tutti_op op);
 
-/* Returns true if a call needs to pin no memory, open no lane and compile no kernel. `type` is -1 except for an allreduce. */
+/* Returns true if a call needs no newly pinned memory, no new lane and no compilation. `type` is -1 except for an allreduce. */
 bool tt_stager_ready(const tt_stager *s, int number, size_t bytes, int type, int op);
 /* Returns how many streams of this process are waiting for calls. */
 int tt_device_holds(void);
@@ -97,7 +97,8 @@ tt_reach tt_staged_reach(const tt_staged *s);
 void tt_staged_reaches(tt_staged *s, bool reaches, int devices);
 /* Sets whether this rank offers the kernels of its device. They run only if the devices can access all vectors. */
 void tt_staged_offers(tt_staged *s, bool kernels);
-/* Returns true if this call may find out what the devices can access. Only the first calls may. No stream may be held then. */
+/* Returns true if this call may find out whether the devices can access each other's memory. Only the first calls may, and no
+ * stream may be held meanwhile. */
 bool tt_staged_learns(tt_staged *s);
 /* Returns true if src and dst are entirely in device memory, and the device can sum the vectors of n ranks. */
 bool tt_staged_sums(tt_staged *s, tutti_type type, tutti_op op, int n);

@@ -60,7 +60,7 @@ void tt_staged_free(tt_staged *s) {
 /* ---- copies ---- */
 
 /* Finds the next piece to copy in one direction, of at most `most` bytes, and sets *part. Returns the length of the piece, or 0
- * if there is nothing left to copy. */
+ * if everything has been copied. */
 static size_t next_copy(const tt_staged *s, tt_way *w, tutti_device_way dir, uint64_t most,
                         const tt_staged_part **part) {
   for (; w->part < s->n; w->part++, w->at = 0) {

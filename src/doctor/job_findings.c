@@ -24,7 +24,7 @@ void tt_look_add_call(tt_text *t, const tt_look_comm *comm, uint64_t seq) {
               seq);
 }
 
-/* Appends what a rank waits in: an operation, or a message, such as "a message, to receive 10 double with tag 3". */
+/* Appends the call or the message in which a rank waits, for example "a message, to receive 10 double with tag 3". */
 void tt_look_add_waiting(tt_text *t, const tt_look_comm *comm) {
   char words[120];
   if (!comm->shown.message) {
@@ -143,7 +143,7 @@ static int next_of(const tt_look *v, int rank) {
   return (int)comm->shown.waits_near;
 }
 
-/* Follows the chain of waits that starts at `rank`. Returns the rank at its end, or ELSEWHERE or CIRCLE. */
+/* Follows the chain of waits that starts at `rank`. Returns the rank at its end, ELSEWHERE if it leaves the node, or CIRCLE. */
 static int root_of(const tt_look *v, int rank) {
   for (int steps = 0, next; steps <= v->ranks; steps++, rank = next) {
     next = next_of(v, rank);

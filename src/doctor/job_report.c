@@ -62,7 +62,7 @@ static void say_comm(tt_text *t, const tt_look *v, const tt_look_comm *comm) {
   tt_text_add(t, "\n");
 }
 
-/* Describes all communicators with a call in progress on a rank. If there are none, describes the most active one. */
+/* Describes all communicators with a call in progress on this rank. If no call is in progress, describes the most active one. */
 static void describe_rank(tt_text *t, const tt_look *v, const tt_look_rank *l) {
   const tt_look_comm *most = NULL;
   char head[60];

@@ -29,8 +29,8 @@ typedef enum tt_shape {
   TT_SHAPE_COUNT
 } tt_shape;
 
-/* Finds the shape of the schedules of n ranks. They must match the shape's schedules step for step. Either all ranks of a
- * communicator run a loop, or none does. Returns TUTTI_ERR_MEMORY if out of memory. */
+/* Finds the shape whose schedules match those of n ranks step for step. Either all ranks of a communicator run a loop, or no rank
+ * does. Returns TUTTI_ERR_MEMORY if out of memory. */
 tutti_status tt_shape_of(tt_sched *const *scheds, int n, tt_shape *shape);
 /* Returns true if the loop for an allreduce computes each sum in one step, adding the operands of all ranks in rank order. All
  * such loops give the same bits. */
@@ -85,12 +85,12 @@ typedef struct tt_call { /* arguments of a collective */
   const size_t *counts;
   const size_t *recv_counts; /* all-to-all: recv_counts[r] arrive from rank r, counts[r] go to it */
   uint32_t buffers;          /* 1 + length of the list that it belongs to; 0: a single call */
-  /* The rounding error kept for each element of a call with compression, or NULL. Before an element is rounded, its error is
-   * added to it; the new error then replaces the old one. */
+  /* The rounding error kept for each element of a call with compression, or NULL. Before an element is rounded, the error is
+   * added to it. Afterwards the new error replaces the old one. */
   float *owed;
   uint32_t also; /* a hash of other arguments that must match on all ranks */
-  /* The codes that its messages may use, and the plans that may run, or NULL for those of the communicator. Both outlive the
-   * call. */
+  /* The codes that the call's messages may use, and the plans that it may run. NULL stands for the settings of the communicator.
+   * Both must outlive the call. */
   const tt_code_wish *code;
   const struct tt_override *override;
   const char *tag;            /* the caller's tag, or NULL; must outlive the call */
@@ -113,7 +113,7 @@ typedef struct tt_run tt_run;
 typedef struct tt_operation tt_operation;
 
 /* The callback for the `awaits` functions. They call it, with the step, for each peer whose data or acknowledgement is missing,
- * until it returns true. They return true if it did. */
+ * until the callback returns true. In that case they return true themselves. */
 typedef bool tt_awaits_fn(void *ctx, int peer, uint32_t step);
 
 /* A specialized loop, which replaces the steps of a recognised schedule (line.c, arena.c). */
@@ -122,8 +122,7 @@ typedef struct tt_loop {
   tutti_status (*begin)(tt_operation *o);
   bool (*progress)(tt_operation *o);
   bool (*awaits)(const tt_operation *o, tt_awaits_fn *show, void *ctx);
-  /* Returns the number of bytes at the start of the result that are final. If the pointer is NULL, none are final before
-   * the end. */
+  /* Returns the number of bytes at the start of the result that are final. NULL if no bytes are final before the end. */
   uint64_t (*final)(const tt_operation *o);
 } tt_loop;
 extern const tt_loop tt_line_loop, tt_arena_loop;
@@ -209,7 +208,7 @@ typedef struct tt_pieces {
   tt_call_cost cost;
 } tt_pieces;
 
-/* The stages in which the ranks of a host agree on kernels that compute a sum (device_near.c). */
+/* The stages of an agreement between the ranks of a host that kernels compute a sum (device_near.c). */
 typedef enum tt_near_stage {
   TT_NEAR_SETTLED, /* kernels have computed the sum, or are not used */
   TT_NEAR_SHOWS,
@@ -261,7 +260,7 @@ static inline uint64_t tt_slice_at(const tt_operation *o, uint32_t slice) {
   return tt_partition_at(&o->slicing, tt_slice_quarters((uint32_t)o->slices, slice));
 }
 
-/* For calls in which each rank has a block: tt_block_at returns the index of its first element, tt_block_size its length. */
+/* For calls that give each rank a block: tt_block_at returns the index of its first element, tt_block_size its length. */
 static inline size_t tt_block_at(const tt_operation *o, int rank) {
   return o->table ? o->table[rank] : o->call.count * (size_t)rank;
 }
@@ -300,7 +299,7 @@ void tt_operation_release(tt_operation *o); /* frees the memory kept for reuse *
  * returns true once n bytes of flag data have arrived from each of these ranks in this round. tt_flags_await reports the ranks
  * whose flags are missing. */
 void tt_find_role(tt_operation *o);
-/* Returns the first step of the schedule that receives, or the first that sends, or 0 if there is no such step. */
+/* Returns the first step that receives or, if `receives` is false, that sends. Returns 0 if no step does. */
 uint32_t tt_first_step(const tt_operation *o, bool receives);
 tutti_status tt_flags_begin(tt_operation *o);
 bool tt_flags_ready(tt_operation *o, const tt_peers *peers, size_t n, bool *moved);
@@ -340,8 +339,8 @@ struct tt_run {
 tutti_status tt_run_begin(tt_run *r, int slice);
 bool tt_moving_is_over(const tt_run *r, uint32_t k);
 /* tt_share_begin announces the data of this run to a process outside the job (share.c). tt_share_over returns true once that
- * process has all data and this rank has its results, or if there is no such process. It sets *status to TUTTI_ERR_MISMATCH if
- * the ranks made different calls. */
+ * process has all data and this rank has its results, or if no such process exists. It sets *status to TUTTI_ERR_MISMATCH if the
+ * ranks made different calls. */
 void tt_share_begin(const tt_run *r);
 bool tt_share_over(const tt_run *r, tutti_status *status);
 bool tt_run_progress(tt_run *r, tutti_status *status);

@@ -20,14 +20,14 @@ static uint64_t send_priority(const tt_program *p, int slice, uint32_t k) {
   return ((uint64_t)slice * step + k) << 20 | (uint64_t)slice;
 }
 
-/* Returns the first message, starting at index k, to a peer at this level. Returns ntransfers if there is none. */
+/* Returns the first message, starting at index k, that goes to a peer at this level, or ntransfers if no message does. */
 static uint32_t first_to(const tt_wire *wire, const tt_program *p, uint32_t k, uint8_t level) {
   while (k < p->ntransfers && (!sends(p, k) || wire->paced.level[p->transfers[k].peer] != level))
     k++;
   return k;
 }
 
-/* Returns true if the next message of a slice to peers at this level has a higher number than `than`, or if there is none. */
+/* Returns true if the slice has no more messages to peers at this level, or only messages with numbers above `than`. */
 static bool later(const tt_operation *o, int slice, uint32_t from, uint8_t level, uint64_t than) {
   const uint32_t k = first_to(o->wire, o->program, from, level);
   return k == o->program->ntransfers || send_priority(o->program, slice, k) > than;

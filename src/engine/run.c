@@ -269,7 +269,7 @@ static uint64_t left_of(const tt_run *r, uint32_t id) {
   return left;
 }
 
-/* Returns the first peer for which a step still has to wait, or -1 if there is none. */
+/* Returns the first peer for which a step still has to wait, or -1 if all peers are ready. */
 static int unready_peer(const tt_run *r, uint32_t id) {
   const tt_program *p = r->program;
   for (uint32_t k = p->at[id]; k < p->at[id + 1]; k++) {

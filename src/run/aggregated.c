@@ -81,8 +81,9 @@ double tt_aggregator_link(const tutti_comm *comm, double *delay) {
   return beta;
 }
 
-/* Finds the cheapest plan that uses the aggregator. If `family` is not NULL, considers only that family. Returns the plan's
- * number, from 1, and its estimated time. Returns 0 if no plan is possible or memory runs out, and then sets *seconds < 0. */
+/* Finds the cheapest plan that uses the aggregator. Unless `family` is NULL, considers only that family. Returns the number of
+ * the plan, starting at 1, and sets *seconds to its estimated time. Returns 0 if no plan is possible. If out of memory, returns 0
+ * and sets *seconds to -1. */
 static int cheapest_way(tutti_comm *comm, const tt_problem *p, const tt_override *override,
                         const tt_plan_spec *family, double *seconds) {
   double delay;

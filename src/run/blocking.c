@@ -70,8 +70,8 @@ void tt_show_over(tutti_comm *comm, bool wakes) {
 enum { TURNS = 16 }; /* polls, each with a yield, if there are more ranks than cores */
 
 /* Tries to run a whole operation without a request. This requires a plan with a specialized fast path, no other operation in
- * flight, and peers that arrive in time. Returns false if nothing was done, or if the operation has started in its slot; in that
- * case the next request takes the operation over. */
+ * flight, and peers that arrive in time. Returns false if nothing was done, or if the operation has started in its slot. In the
+ * latter case the next request takes the operation over. */
 static bool finish_at_once(tutti_comm *comm, const tt_call *call, const tt_plan *plan,
                            uint32_t serial) {
   tt_flight *f = comm->flight;

@@ -24,7 +24,7 @@ typedef struct tt_rank_info {
 } tt_rank_info;
 _Static_assert(sizeof(tt_rank_info) == 40, "a job may have very many ranks");
 
-/* The number of ranks per core. It determines how ranks wait, and what waiting costs. */
+/* The number of ranks per core. It determines how ranks wait, and is an input of the cost model. */
 typedef struct tt_load {
   double ranks_per_core;      /* if all ranks share memory */
   bool crowded;               /* the job has more ranks than cores here, so waiting ranks do not spin */
@@ -52,7 +52,7 @@ typedef struct tt_settings {
   bool explains;        /* logs, once per kind of call, which plan runs, and why */
 } tt_settings;
 
-/* The state of a communicator. TT_ASKED is added to ask the thread inside to send an abort before it leaves. */
+/* The kind of thread that holds a communicator. The flag TT_ASKED asks the holder to send an abort before it leaves. */
 typedef enum tt_hold { TT_FREE, TT_CALLER, TT_DRIVER, TT_ASKED = 4 } tt_hold;
 
 struct tutti_comm {
@@ -130,13 +130,13 @@ static inline void tt_comm_leave_simply(tutti_comm *comm) {
   /* order: releases the lock (check-tsan) */
   atomic_store_explicit(&comm->busy, TT_FREE, memory_order_release);
 }
-/* Acquires a communicator for `by`. If another thread holds the communicator, returns false and sets *held to that holder. */
+/* Tries once to acquire a communicator as `by`. If another thread holds it, returns false and sets *held to that holder. */
 static inline bool tt_comm_hold(tutti_comm *comm, tt_hold by, int *held) {
   *held = TT_FREE;
   /* order: seq_cst, a lock of one process (check-tsan) */
   return atomic_compare_exchange_strong(&comm->busy, held, (int)by);
 }
-/* Acquires the communicator for its caller once no thread drives it. Returns false if another caller is inside. */
+/* Acquires the communicator for a caller once no other thread drives it. Returns false if another caller is inside. */
 bool tt_comm_hold_for_caller(tutti_comm *comm);
 /* Called by a thread that does not hold the communicator. Requests that the abort in `flight` be sent. The thread that holds the
  * communicator sends it. If no thread holds the communicator, the calling thread sends the abort itself. */

@@ -55,7 +55,7 @@ static bool has_driver(tutti_comm *comm) {
   return true;
 }
 
-/* Makes the stream wait for the call, after the devices have mapped each other's memory if they may compute the sum. */
+/* Makes the stream wait for the call. If the devices may compute the sum, they map each other's memory before that. */
 static void hold_when_decided(tutti_comm *comm, tutti_request *r) {
   while (tt_staged_undecided(r->staged) && r->state != TT_COMPLETE)
     if (!tt_progress(comm)) tt_watch_peers(comm), sched_yield();

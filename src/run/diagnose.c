@@ -156,7 +156,7 @@ static void break_for_aggregator(tutti_comm *comm, const tt_operation *o) {
   comm->no_aggregator |= tt_comm_break(comm, TUTTI_ERR_PEER_LOST, true);
 }
 
-/* Returns a dead rank that a message waits for, or -1 if there is none. */
+/* Returns the number of a dead rank that a message waits for, or -1 if all ranks that it waits for are alive. */
 static int lost_peer(tutti_comm *comm, const tt_p2p_message *m) {
   for (int r = 0; r < comm->ranks; r++)
     if (tt_p2p_awaits(m, r) && !comm->wire->peer->alive(comm->wire, r)) return r;
@@ -183,7 +183,7 @@ static void break_for_lost(tutti_comm *comm, int peer, const tt_p2p_message *m,
   tt_comm_break(comm, TUTTI_ERR_PEER_LOST, true);
 }
 
-/* The peer that an operation waits for. If there are several, it is a dead peer if possible, otherwise the first. */
+/* The peer that an operation waits for. If an operation waits for several peers, a dead peer comes first. */
 typedef struct awaited {
   tutti_comm *comm;
   uint64_t seq;
@@ -273,7 +273,7 @@ static uint64_t waited_for(const tt_wait_policy *p, uint64_t now) {
   return p->since ? now - p->since : 0;
 }
 
-/* Checks messages as tt_look_after checks operations. Messages that the caller does not wait for have no time limit. */
+/* Checks whether messages wait for dead or late peers. A message that the caller does not wait for has no time limit. */
 static void look_after_messages(tutti_comm *comm, tt_wait_policy *p, uint64_t now) {
   const tt_p2p_message *m,
       *late = p->by && !p->by->ops->group ? p->by->message : tt_p2p_waiting(comm->flight->p2p, 0);

@@ -18,7 +18,7 @@ typedef struct tt_place {
   bool rival;        /* the rival of the plan runs (rival.c) */
 } tt_place;
 
-/* A recent blocking call that passed its argument checks. The arguments determine the slot in which the call is remembered. */
+/* A recent blocking call with valid arguments. The arguments determine the slot that remembers the call. */
 enum { TT_RECENT = 8 };
 typedef struct tt_recent {
   tt_call call;
@@ -70,7 +70,7 @@ void tt_comm_send_abort(tutti_comm *comm);
 
 /* ---- starting (blocking.c) ---- */
 
-/* Publishes a call as operation flight->seq and starts it in its slot. `serial` is the serial of a remembered call, or 0. */
+/* Publishes a call as operation flight->seq and starts it in its slot. `serial` identifies a remembered call, or is 0. */
 void tt_place_begin(tutti_comm *comm, tt_place *place, const tt_call *call, const tt_plan *plan,
                     uint32_t serial);
 /* Forgets all recent calls. Used when their plans may have been freed. */
@@ -80,8 +80,8 @@ void tt_show_over(tutti_comm *comm, bool wakes);
 
 /* ---- driving (progress.c) ---- */
 
-/* Makes one pass over the other listed communicators that no thread is using. `mine` is NULL unless the thread is inside a call.
- * A communicator stays in the list until the next call on it, even if all of its operations complete. */
+/* Makes one pass over all listed communicators that no thread is using, except `mine`, which is NULL unless the thread is inside
+ * a call. A communicator stays in the list until the next call on it, even if all of its operations complete. */
 bool tt_progress_others(const tutti_comm *mine);
 /* Called when an operation is in flight. If TUTTI_PROGRESS_THREAD=1, the progress thread then drives it (thread.c) until
  * tt_thread_end. The caller holds the process's lock. */

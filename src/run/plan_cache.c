@@ -36,7 +36,7 @@ static uint64_t plan_key(const tutti_comm *comm, const tt_call *c, bool in_place
   return key ? key : 1;
 }
 
-/* Hashes what must be the same on all ranks about a call and its plan. This excludes handles of user ops. */
+/* Hashes the properties of a call and its plan that must be the same on all ranks. Handles of user ops may differ. */
 static uint32_t hash_plan(const tutti_comm *comm, const tt_call *c, const tt_program *program,
                           int slices, tt_code code) {
   const tt_sched *sched = program->sched;
@@ -51,7 +51,7 @@ static uint32_t hash_plan(const tutti_comm *comm, const tt_call *c, const tt_pro
 }
 
 /* Finds a specialized loop that can run both in place and out of place, because ranks may differ in this. Sets *shape to
- * TT_SHAPE_NONE if there is no such loop. The result is the same on all ranks. */
+ * TT_SHAPE_NONE if no loop qualifies. The result is the same on all ranks. */
 static tutti_status shape_for_all_ranks(const tt_ask *ask, bool generic, tt_sched *mine,
                                         tt_shape *shape) {
   *shape = TT_SHAPE_NONE;
@@ -103,8 +103,8 @@ static tutti_status find_or_prepare(tutti_comm *comm, const tt_ask *ask, const i
 }
 
 /* Finds or prepares a schedule whose ranks are arranged in the given order. If all ranks share memory, first tries to do without
- * the order, because only the fast path for groups of ranks (TT_SHAPE_ROUNDS) needs it. In the other fast paths every rank reads
- * from all. */
+ * the order, because only the fast path for groups of ranks (TT_SHAPE_ROUNDS) needs it. In other fast paths every rank reads from
+ * all other ranks. */
 static tutti_status prepare_arranged(tutti_comm *comm, const tt_ask *ask, const int *order,
                                      const tt_call *c, tt_prepared **out) {
   if (order && comm->plans->setting.has_loop) {
@@ -118,7 +118,8 @@ static tutti_status prepare_arranged(tutti_comm *comm, const tt_ask *ask, const 
   return find_or_prepare(comm, ask, order, out);
 }
 
-/* Returns the number of slices: what the user has set, or else what was chosen, or more to limit scratch memory. */
+/* Returns the number of slices. A number that the user has set takes precedence. Otherwise it is the chosen number, or more if
+ * that is necessary to limit scratch memory. */
 static int slices_for(const tutti_comm *comm, const tt_call *c, int chosen) {
   if (tt_coll_owned(c->coll)) return 1;
   uint64_t bytes = (uint64_t)c->count * tutti_type_size(c->type);

@@ -233,9 +233,9 @@ void tt_comm_list(tutti_comm *comm, bool on) {
 
 enum { AT_ONCE = 64 }; /* maximum number of communicators in one pass */
 
-/* Acquires a listed communicator that this thread may drive, starting the search at index i. Returns NULL if there is none, or if
- * another thread holds the list. Sets *next to the index where the next search starts. Acquiring one communicator at a time never
- * makes the owners of the others wait for this thread. */
+/* Acquires a listed communicator that this thread may drive, starting the search at index i. Returns NULL if no communicator is
+ * free, or if another thread holds the list. Sets *next to the index where the next search starts. Only one communicator is
+ * acquired at a time, so the owners of the others never wait for this thread. */
 static tutti_comm *hold_listed(const tutti_comm *mine, int i, int *next) {
   tutti_comm *taken = NULL;
   int held, at = 0;

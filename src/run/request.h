@@ -84,9 +84,9 @@ bool tt_kernels_pay(const tutti_comm *comm, const tt_call *call, const tt_plan *
 /* Decides whether kernels or the host sum a call. `seconds` is the time of the plan on host vectors. The process has a device. */
 tutti_status tt_device_way_of(tutti_comm *comm, const tt_call *call, const tt_plan_spec *plan,
                               double seconds, tt_device_way *way);
-/* Called when a request starts and its input is being copied, or has arrived. If the device fails, breaks the communicator. */
+/* Called when a request on device vectors starts. Its input is being copied, or has arrived. Breaks the comm on failure. */
 void tt_device_begin(tutti_request *r);
-/* Called when a request has completed with this status. Returns the status, or that of the copies if they have failed. */
+/* Called when a request on device vectors has completed. Returns `status`, or the error of the copies if they failed. */
 tutti_status tt_device_end(tutti_request *r, tutti_status status);
 
 /* ---- exact sums (exact.c) ---- */

@@ -46,7 +46,7 @@ static uint64_t word_here(const tutti_comm *comm, int size) {
   return comm->wire->memory->advised(comm->wire, TT_PLAN_ADVICE + size);
 }
 
-/* Returns true if this word of rank 0 says that operation `seq` runs the rival. */
+/* Returns true if the word that rank 0 has published says that operation `seq` runs the rival plan. */
 static bool runs(const tt_rival *x, uint64_t word, uint64_t seq) {
   const unsigned way = word && pair_of(word) == x->pair ? way_at(word, seq) : ESTIMATED;
   return way != ESTIMATED && way == x->second;
@@ -97,7 +97,7 @@ static bool fits(const tt_rival *x, const tt_prepared *other) {
   return tt_shape_sums_at_once(a->shape) && tt_shape_sums_at_once(b->shape);
 }
 
-/* Makes the plan in the quote the rival, and returns true, if it gives the same bits as the usual plan. */
+/* If the plan in the quote gives the same bits as the usual plan, stores it as the rival and returns true. */
 static bool try_quote(tutti_comm *comm, const tt_call *call, tt_rival *x, const tt_quote *quote) {
   tt_plan made = {0};
   const tt_choice choice = {.plan = quote->plan, .slices = 1};
@@ -112,7 +112,7 @@ static bool try_quote(tutti_comm *comm, const tt_call *call, tt_rival *x, const 
   return true;
 }
 
-/* Finds the cheapest plan that can be the rival. Compares estimates for the largest vector of this size class. */
+/* Finds the cheapest plan that can serve as the rival. Compares estimates for the largest vector of this size class. */
 static void seek(tutti_comm *comm, const tt_call *call, tt_rival *x) {
   tt_chooser *c = tt_chooser_for(comm, call);
   const tt_override none = {0};

@@ -35,7 +35,7 @@ tt_rival *tt_rival_for(tutti_comm *comm, const tt_call *call, const tt_choice *c
                        const tt_plan *plan);
 /* Called when an operation that uses the plan starts with number flight->seq. Returns true if it must run the rival. */
 bool tt_rival_runs(tutti_comm *comm, const tt_call *call, const tt_plan *plan);
-/* Called at the end of the call in which the plan's last operation was started. */
+/* Called at the end of the public call that started the last operation with this plan. */
 void tt_rival_over(tutti_comm *comm, const tt_plan *plan);
 /* Appends to `t` which of the two plans was found to be faster. */
 void tt_rival_say(const tutti_comm *comm, const tt_problem *problem, tt_text *t);

@@ -102,7 +102,7 @@ static bool last_call(tutti_comm *comm, int peer, uint64_t seq, tt_record *last)
   return false;
 }
 
-/* Describes in which step the peer is, or what it did last if it has not reached this operation, as far as that is known. */
+/* Describes the step of a peer. If the peer has not reached this operation, describes what it did last, if that is known. */
 static void say_where(tutti_comm *comm, int peer, uint64_t seq, uint32_t step, char *text,
                       size_t size) {
   const tt_peer_ops *ops = comm->wire->peer;
