@@ -14,8 +14,8 @@
 
 #include "core.h"
 
-/* Numbers of calls. WARM: not counted after a change. COUNT: counted for each way. TRIAL: maximum length of a trial. PERIOD:
- * minimum length of a period. FIRST: length of the first period. */
+/* TT_LEARN_WARM calls are not counted after a change, and then TT_LEARN_COUNT calls are counted for each way. A trial has at most
+ * TT_LEARN_TRIAL calls. A period has at least TT_LEARN_PERIOD calls, except for the first, which has TT_LEARN_FIRST. */
 enum {
   TT_LEARN_WARM = 3,
   TT_LEARN_COUNT = 8,

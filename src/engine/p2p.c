@@ -99,7 +99,7 @@ static void activate(tt_p2p *p2p, peer *p) {
   p2p->active = p;
 }
 
-/* Updates the number of receives that accept messages from this rank, or from any rank. */
+/* Increments or decrements the number of receives for messages from rank `source`, or from any rank. */
 static void count_receive(tt_p2p *p2p, int source, bool more) {
   uint32_t *n = source == TUTTI_ANY_SOURCE ? &p2p->wanted_any : &p2p->peers[source].wanted;
   *n += more ? 1 : -1u;

@@ -14,7 +14,7 @@ static bool sends(const tt_program *p, uint32_t k) {
   return p->sched->steps[p->transfers[k].step].kind == TT_SEND;
 }
 
-/* Returns a number by which sends are ordered. No two sends have the same number. Earlier slices come first. */
+/* Returns a number by which sends are ordered. No two numbers are equal, because ties go to the earlier slice. */
 static uint64_t send_priority(const tt_program *p, int slice, uint32_t k) {
   const uint64_t step = p->alike ? (p->ntransfers + TT_FLIGHT - 1) / TT_FLIGHT : p->ntransfers;
   return ((uint64_t)slice * step + k) << 20 | (uint64_t)slice;

@@ -22,7 +22,7 @@ static inline uint64_t tt_run_span_bytes(const tt_run *r, const tt_span *span, u
   return elements * r->o->reducer.element;
 }
 
-/* Returns how many bytes are contiguous at a cursor, and sets *address. At the end, returns 0 and sets *address to NULL. */
+/* Returns how many contiguous bytes start at a cursor, and sets *address. At the end, returns 0 and sets *address to NULL. */
 static inline uint64_t tt_contiguous(const tt_run *r, const tt_span *span, tt_cursor *c,
                                      char **address) {
   const uint32_t B = r->program->sched->blocks;

@@ -76,7 +76,7 @@ void tt_coding_set(tutti_comm *comm, const tt_code_wish *wish) {
 
 /* ---- the calls ---- */
 
-/* Returns false on simulated networks, because they carry only whole messages, and on communicators with helpers. */
+/* Returns true if a call may use compression. Simulated networks carry whole messages, and helpers have separate levels. */
 static bool may_be_coded(const tutti_comm *comm, const tt_call *c) {
   const tt_code code = tt_call_wish(comm, c)->code;
   return code && tt_over_net(comm) && !comm->net->traits.simulated && !comm->helpers &&

@@ -137,7 +137,7 @@ enum { TT_RECALL = 15 }; /* how many operations back records are searched */
 
 /* ---- failures (diagnose.c) ---- */
 
-/* Breaks the communicator, with the error message that this thread reported last. */
+/* Breaks the communicator with this status, and with the error message that this thread set last. */
 void tt_break_by_error(tutti_comm *comm, tutti_status status);
 /* Breaks the communicator because one of its operations has failed. */
 void tt_break_operation(tutti_comm *comm, const tt_operation *o);
