@@ -358,7 +358,7 @@ bool tt_near_bring(tt_operation *o);
 bool tt_near_landed(const tt_operation *o, int slice);
 bool tt_near_made(tt_run *r, uint32_t step);
 bool tt_near_awaits(const tt_operation *o, tt_awaits_fn *show, void *ctx);
-/* Marks message k as finished without sending it. */
+/* Marks message k as finished. It is never sent. */
 void tt_moving_pass(tt_run *r, uint32_t k);
 void tt_run_free(tt_run *r, tt_wire *wire);
 bool tt_run_awaits(const tt_run *r, tt_awaits_fn *show, void *ctx);

@@ -79,7 +79,8 @@ tutti_status tt_request_make(tutti_comm *comm, const char *function, tt_ready_fn
 /* Creates the request for a call that the caller has checked. Functions of type tt_ready_fn use it. */
 tutti_status tt_collective_new(tutti_comm *comm, const char *function, const tt_call *call,
                                bool in_place, tutti_request **request);
-/* Waits for a started request, frees it, and returns its status. The caller has not entered the communicator. */
+/* Enters the communicator, waits for a started request, and frees it. Returns its status. An interrupt breaks the
+ * communicator. */
 tutti_status tt_request_end(tutti_request **request);
 
 /* ---- vectors on a device (device_call.c) ---- */
