@@ -51,7 +51,7 @@ static tutti_status check_buffer(const char *function, const char *name, extent 
   return TUTTI_OK;
 }
 
-/* Sizes in elements: the whole vector, this rank's block, and the blocks before it. */
+/* Lengths in elements. `all` is that of the whole vector, `own` that of this rank's block, `before` that of earlier blocks. */
 typedef struct vector {
   size_t all, own, before;
 } vector;
@@ -80,7 +80,7 @@ tutti_status tt_host_check(const char *function, const char *name, const void *a
                  function, name, number);
 }
 
-/* Only ranks that contribute data have counts. */
+/* Computes the sizes of a vector from the counts, which exist only for the ranks that contribute data. */
 static tutti_status measure_varied(const tt_sched *like, const char *function, const char *name,
                                    const size_t *counts, size_t most, vector *v) {
   if (!counts) return tt_fail(TUTTI_ERR_ARG, "%s: %s is NULL", function, name);
@@ -98,7 +98,7 @@ static tutti_status measure_varied(const tt_sched *like, const char *function, c
   return TUTTI_OK;
 }
 
-/* Computes the sizes of the vectors of an all-to-all with separate counts for src and dst. */
+/* Computes the sizes of src and dst for an all-to-all in which the two have separate counts. */
 static tutti_status measure_alltoallv(const tt_sched *like, const char *function, const tt_call *c,
                                       size_t most, vector *src, vector *dst) {
   const int rank = like->rank;
@@ -135,7 +135,7 @@ static tutti_status call_vector_size(const tt_sched *like, const char *function,
   return TUTTI_OK;
 }
 
-/* Returns the extent of blocks lo..hi-1 of the vector; the first of these blocks starts at `at`. */
+/* Returns the memory that blocks lo to hi - 1 of a vector occupy. `at` is the address of the first of these blocks. */
 static extent extent_of(const vector *v, const void *at, uint32_t lo, uint32_t hi, uint32_t blocks,
                         size_t element) {
   extent e = {(uintptr_t)at, 0, (uintptr_t)at};

@@ -61,7 +61,7 @@ static tutti_status read_call(tutti_comm *comm, const char *function, const tutt
   return TUTTI_OK;
 }
 
-/* A persistent call may be measured before its request is created. */
+/* Creates the request for a call. If the call is persistent, the plans for it may be measured first. */
 static tutti_status make(tutti_comm *comm, const char *function, const void *what,
                          tutti_request **request) {
   const asked *a = what;

@@ -14,8 +14,8 @@ tutti_status tt_call_code(const char *function, const char *text, tt_code_wish *
   return status;
 }
 
-/* Encodes the vector frame by frame, as a message does, and decodes each frame immediately. Returns the size of all
- * frames, in bytes. */
+/* Encodes a vector frame by frame, as for a message, and immediately decodes each frame. Returns the total size of all frames, in
+ * bytes. */
 static size_t code_and_decode(tt_code code, tutti_type type, const char *src, char *dst,
                               size_t bytes) {
   char frame[TT_FRAME];

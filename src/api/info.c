@@ -21,7 +21,7 @@ static void say_shm(char *text, size_t size) {
   snprintf(text, size, "wire shm: yes (sealed memfd; threads as ranks too)");
 }
 
-/* Tests the system call that reads a peer's memory, on this process itself. */
+/* Tests process_vm_readv, which reads the memory of another rank, by reading this process's own memory. */
 static void say_vm_readv(char *text, size_t size) {
   int from = 42, to = 0;
   struct iovec local = {&to, sizeof to}, remote = {&from, sizeof from};
@@ -56,7 +56,7 @@ static void say_device(char *text, size_t size) {
     snprintf(text, size, "device: no (TUTTI_DEVICE=cuda says why)");
 }
 
-/* Returns NULL if the profile lacks this parameter. */
+/* Describes the time to pass a cache line between cores. Returns NULL if the profile does not have this parameter. */
 static const char *say_between(char *text, size_t size) {
   tt_profile m;
   tt_profile_here(&m);

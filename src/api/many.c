@@ -28,7 +28,7 @@ static void sort(extent *list, size_t n) {
     }
 }
 
-/* Returns true if an extent that is written overlaps one that is read or another one that is written. */
+/* Returns true if an extent that is written overlaps an extent that is read, or another extent that is written. */
 static bool any_extents_overlap(const extent *read, size_t nread, const extent *written,
                                 size_t nwritten) {
   size_t r = 0;
@@ -72,7 +72,7 @@ static tt_call call_of_buffer(const tt_list *list, size_t i) {
                    .op = list->op};
 }
 
-/* A fast check. A buffer that fails it gets the full check, which produces the error message. */
+/* A fast check of a pair of buffers. A pair that fails it gets the full check, which writes the error message. */
 static bool passes_quick_check(uintptr_t src, uintptr_t dst, size_t bytes, size_t align) {
   const uintptr_t gap = src < dst ? dst - src : src - dst;
   return src && dst && (src | dst) % align == 0 && (gap == 0 || gap >= bytes) &&

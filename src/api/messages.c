@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "call.h"
 
-/* Checks the vector, unless the communicator is NULL: the call itself reports that error. */
+/* Checks the vector of a message. If the communicator is NULL, checks nothing, because the call itself reports that error. */
 static tutti_status check_vector(tutti_comm *comm, const char *function, const tt_p2p_message *m) {
   if (!comm) return TUTTI_OK;
   return tt_host_check(function, m->sends ? "src" : "dst", m->at, m->count, m->type);

@@ -63,7 +63,7 @@ static tutti_status only_these(const tutti_question *q, tt_setting *setting) {
   return status || !setting->only->n ? status : tt_algo_known(setting->only, q->ranks);
 }
 
-/* If the question names one plan, some ranks may contribute no data, as in aggregate(data=7). */
+/* If the question names a single plan, sets the number of ranks that contribute data, such as 7 for aggregate(data=7). */
 static tutti_status helpers_of(const tutti_question *q, tt_setting *setting) {
   const tt_ask ask = {.plan = setting->only, .coll = q->coll, .ranks = q->ranks, .root = q->root};
   tt_sched *s;
@@ -74,7 +74,7 @@ static tutti_status helpers_of(const tutti_question *q, tt_setting *setting) {
   return TUTTI_OK;
 }
 
-/* The levels in the question may include only the ranks with data. */
+/* Adds the helpers to the levels if the question describes only the levels of the ranks with data. */
 static tutti_status put_helpers_beside(const tutti_question *q, tt_setting *setting,
                                        int **position) {
   tt_tree tree;
@@ -88,8 +88,8 @@ static tutti_status put_helpers_beside(const tutti_question *q, tt_setting *sett
   return tt_helpers_beside(setting->data_levels, q->ranks, setting->levels, *position);
 }
 
-/* Determines which levels share memory: all of them, those within nodes, or none. The ranks of one machine
- * share memory even if the question does not say so. */
+/* Determines which levels share memory: all levels, those within nodes, or none. The ranks of one machine share memory even if
+ * the question does not say so. */
 static tutti_status place_in_levels(const tutti_question *q, tt_setting *setting) {
   tt_tree tree;
   snprintf(setting->levels, sizeof setting->levels, "%s", q->topo);
@@ -111,7 +111,7 @@ static tutti_status place_in_levels(const tutti_question *q, tt_setting *setting
   return TUTTI_OK;
 }
 
-/* Sets the ranks per core and the model parameters that the question implies. */
+/* Sets the number of ranks per core and the model parameters that follow from the question. */
 static tutti_status place_ranks(const tutti_question *q, tt_setting *setting) {
   setting->ranks_per_core = q->crowd;
   if (q->crowd == TUTTI_CROWD_HERE) setting->ranks_per_core = tt_here_ranks_per_core(q->ranks);
@@ -125,8 +125,8 @@ static tutti_status place_ranks(const tutti_question *q, tt_setting *setting) {
   return status;
 }
 
-/* If the profile has parameters of single hosts, and the call can be planned by position, slow hosts are placed last,
- * as in a communicator. The root moves to its new position. */
+/* Places slow hosts last, as a communicator does, and moves the root accordingly. This requires a profile with parameters for
+ * individual hosts, and a call that is planned by position. */
 static tutti_status place_asked_hosts(const tutti_question *q, tt_setting *setting,
                                       tutti_prices *p) {
   const size_t P = (size_t)q->ranks;
@@ -158,7 +158,7 @@ static tutti_status place_asked_hosts(const tutti_question *q, tt_setting *setti
   return status;
 }
 
-/* Creates a second chooser, for plans with coded messages, if the call may use them. */
+/* Creates a second chooser for plans with compressed messages, if the call may use compression. */
 static tutti_status make_coded(const tutti_question *q, tt_setting *setting, tt_chooser **coded) {
   tt_code_wish wish;
   tutti_status status = tt_code_parse("tutti_prices_make", q->compression, &wish);
@@ -240,7 +240,7 @@ tutti_status tutti_comm_prices(tutti_comm *comm, tutti_coll coll, tutti_type typ
   return status;
 }
 
-/* Returns the problem for a vector of *bytes. Sets *bytes to the size that is exchanged, which is 1 for a barrier. */
+/* Returns the problem for a vector of *bytes bytes. Sets *bytes to the size of the exchanged vector, which is 1 for a barrier. */
 static tt_problem of_size(const tutti_prices *p, uint64_t *bytes) {
   tt_problem problem = p->problem;
   if (problem.coll == TUTTI_BARRIER) *bytes = 1;
@@ -251,7 +251,7 @@ static tt_problem of_size(const tutti_prices *p, uint64_t *bytes) {
   return problem;
 }
 
-/* Returns the chooser whose plan would run: the one with codes if its plan is cheaper, otherwise the one without. */
+/* Returns the chooser whose plan would run: the one with compression if its plan is cheaper, otherwise the one without it. */
 static tt_chooser *cheaper_chooser(const tutti_prices *p, const tt_problem *problem) {
   tt_choice with, without;
   if (!p->coded || tt_choose(p->coded, problem, &p->override, &with) ||
@@ -262,7 +262,7 @@ static tt_chooser *cheaper_chooser(const tutti_prices *p, const tt_problem *prob
   return tt_coding_pays(p->coded, a, b) ? p->coded : p->chooser;
 }
 
-/* Adds the breakdown of the predicted time to the quote. */
+/* Adds to the quote how the predicted time is composed. */
 static tutti_status add_detail(tt_chooser *c, const tt_plan_spec *plan, tutti_offer *quote,
                                const tt_problem *problem) {
   const tt_cost_model *model = tt_chooser_model(c);

@@ -26,7 +26,7 @@ typedef struct python {
   void *none;
 } python;
 
-/* Number of symbols to load; the first two are enough to call a function. */
+/* How many symbols of Python to load: TO_CALL for calling a function, ALL for everything. */
 enum { TO_CALL = 2, ALL = 12 };
 
 static bool load_python_symbols(python *p, size_t n) {
@@ -48,7 +48,7 @@ static bool load_python_symbols(python *p, size_t n) {
   return true;
 }
 
-/* Returns the current exception, with its traceback, and clears it. */
+/* Takes the current exception from the interpreter and returns it, with its traceback. */
 static void *take_exception(const python *p) {
   void *type = NULL, *value = NULL, *trace = NULL;
   p->fetch(&type, &value, &trace);
@@ -66,7 +66,7 @@ static void raise_exception(const python *p, void *value) {
   p->drop(value);
 }
 
-/* Runs in the main thread, between two Python instructions. */
+/* Raises an exception. Python runs this function in the main thread, between two instructions. */
 static int raise_it(void *value) {
   python p;
   if (!load_python_symbols(&p, ALL)) return 0;

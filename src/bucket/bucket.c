@@ -27,7 +27,7 @@ static tutti_status enter_at(const tutti_buckets *b, const char *function, size_
                  b->n);
 }
 
-/* Records a failure. Every failure is permanent, except for TUTTI_ERR_INTERRUPTED. */
+/* Records an error. Every error is permanent, except for TUTTI_ERR_INTERRUPTED. */
 static tutti_status fail_buckets(tutti_buckets *b, tutti_status status) {
   if (status && status != TUTTI_ERR_INTERRUPTED && !b->failed) {
     b->failed = status;
@@ -50,7 +50,7 @@ static tutti_status start_what_is_ready(tutti_buckets *b) {
   return status;
 }
 
-/* Called when the exchange of pieces has completed. */
+/* Starts the second operation of a bucket. Called when the pieces have been exchanged. */
 static tutti_status second_half(tutti_buckets *b, tt_bucket *k) {
   tt_half_sum(b, k);
   k->state = TT_SECOND;
@@ -63,14 +63,14 @@ static void summed(tutti_buckets *b, tt_bucket *k) {
   k->state = TT_SUMMED;
 }
 
-/* If `waits`, waits until the request has completed. Otherwise tests it, and sets *done if it has completed. */
+/* Completes a request. If `waits`, waits for the request. Otherwise tests it, and sets *done to whether it has completed. */
 static tutti_status complete(tutti_request **request, bool waits, int *done) {
   *done = 1;
   return waits ? tutti_request_wait(request) : tutti_request_test(request, done);
 }
 
-/* Starts the second halves that are next in order, and completes bucket `at` if it has started. If `waits`, waits
- * for bucket `at`, which must have started; otherwise makes one pass without blocking. */
+/* Starts the second operations that are next in order, and completes bucket `at` if it has started. If `waits`, waits for this
+ * bucket, which must have started. Otherwise makes one pass without waiting. */
 static tutti_status advance(tutti_buckets *b, size_t at, bool waits) {
   tutti_status status = TUTTI_OK;
   int done = 1;
@@ -106,12 +106,12 @@ tutti_status tutti_bucket_ready(tutti_buckets *b, size_t i) {
   b->buckets[b->of[i]].left--;
   const size_t before = b->started;
   status = start_what_is_ready(b);
-  /* Starting a request drives all operations in flight, but second halves are started here. */
+  /* Starting a request drives all operations in flight, but does not start the second operations of buckets. */
   if (!status && (b->results || b->started == before)) status = advance(b, b->nbuckets, false);
   return fail_buckets(b, status);
 }
 
-/* Reports the first bucket that has not started, and its first tensor that is not ready. */
+/* Reports the first bucket that cannot start, and the first of its tensors that is not ready. */
 static tutti_status never(const tutti_buckets *b, const char *function) {
   const tt_bucket *k = &b->buckets[b->started];
   size_t m = 0;
@@ -139,7 +139,7 @@ tutti_status tutti_bucket_test(tutti_buckets *b, size_t i, int *done) {
   return status;
 }
 
-/* Adopts rank 0's order of this step for all later steps. */
+/* Makes the order in which tensors became ready on rank 0 the order for all later steps on all ranks. */
 static tutti_status learn_ready_order(tutti_buckets *b) {
   b->learned = true;
   tutti_status status =

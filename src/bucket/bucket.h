@@ -10,14 +10,14 @@
 
 typedef enum tt_bucket_state { TT_WAITING, TT_FIRST, TT_SECOND, TT_SUMMED } tt_bucket_state;
 
-/* The extra state of a float bucket that is sent as bf16. */
+/* Additional state for a bucket of floats that is sent as bf16. */
 typedef struct tt_half {
   size_t piece;       /* number of elements that one rank sums; the last piece may be padded */
   uint16_t *out, *in; /* a piece per rank; out: to send, later all results; in: received data */
   float *owed;        /* rounding errors of the results in this rank's piece */
 } tt_half;
 
-/* The extra state of a float bucket whose messages may use a lossy code. */
+/* Additional state for a bucket of floats whose messages may be compressed with loss. */
 typedef struct tt_lighter {
   float *vector; /* the tensors in contiguous memory: their own memory, or `copy` */
   float *copy;   /* may be NULL */
@@ -59,15 +59,14 @@ struct tutti_buckets {
   char why[TT_WHY];
 };
 
-/* Assigns tensors to buckets in the order b->order. */
+/* Divides the tensors among buckets, in the order given by b->order. */
 tutti_status tt_bucket_cut(tutti_buckets *b);
-/* Creates the buckets' requests and buffers. Makes collective calls, in the same order on all
- * ranks. */
+/* Creates the requests and buffers of all buckets. Makes collective calls, so all ranks must call it in the same order. */
 tutti_status tt_bucket_requests(tutti_buckets *b);
 void tt_bucket_drop(tutti_buckets *b);
-/* Assigns an offset to each tensor of the first cut, and allocates their memory if the library provides it. */
+/* Assigns an offset to each tensor after the first division into buckets. Allocates the memory if the library provides it. */
 tutti_status tt_bucket_memory(tutti_buckets *b);
-/* Returns true if tensor `next` starts where tensor `i` ends on all ranks. */
+/* Returns true if, on every rank, tensor `next` immediately follows tensor `i` in memory. */
 bool tt_bucket_adjoin(const tutti_buckets *b, size_t i, size_t next);
 
 /* Returns true if the bucket is sent as bf16. */
@@ -80,7 +79,7 @@ static inline bool tt_bucket_is_lighter(const tutti_buckets *b, const tt_bucket 
 }
 tutti_status tt_lighter_open(tutti_buckets *b, tt_bucket *k);
 void tt_lighter_close(tutti_buckets *b, tt_bucket *k);
-/* These copy the tensors to contiguous memory and back. They do nothing if the tensors are contiguous. */
+/* Copy the tensors of a bucket to contiguous memory, and back. If the tensors are contiguous already, neither function copies. */
 void tt_lighter_pack(tutti_buckets *b, tt_bucket *k);
 void tt_lighter_unpack(tutti_buckets *b, tt_bucket *k);
 tutti_status tt_half_open(tutti_buckets *b, tt_bucket *k);

@@ -13,7 +13,7 @@
 
 #include "bucket.h"
 
-/* A tt_ready_fn that creates the request of a bucket. */
+/* Creates the request for a bucket. This is a function of type tt_ready_fn. */
 static tutti_status make_lighter(tutti_comm *comm, const char *function, const void *what,
                                  tutti_request **request) {
   return tt_collective_new(comm, function, what, true, request);

@@ -20,7 +20,7 @@
 
 static const char WHO[] = "tutti_buckets_create";
 
-/* The values that ranks compare before they create buckets. */
+/* The values that all ranks compare before they create buckets. */
 typedef struct pledge {
   uint64_t n, tensors, config;
   int64_t status, provides;
@@ -37,8 +37,8 @@ static pledge pledge_of(const tutti_buckets *b, tutti_status status) {
   return p;
 }
 
-/* Returns this rank's status, or an error if another rank's list was rejected or has different tensors. A helper
- * has no tensors in memory; it learns here whether the library provides their memory. */
+/* Compares the tensors of all ranks. Returns an error if this rank's list or that of another rank was rejected, or if the lists
+ * differ. A helper has no tensors in memory, so it learns from other ranks whether the library provides their memory. */
 static tutti_status agree_on_buckets(tutti_buckets *b, tutti_status mine) {
   const int P = tutti_comm_size(b->comm), data = P - tt_comm_helpers(b->comm);
   const pledge own = pledge_of(b, mine);
@@ -74,7 +74,7 @@ static tutti_status agree_on_buckets(tutti_buckets *b, tutti_status mine) {
 
 /* ---- cutting ---- */
 
-/* Returns the bucket length, in bytes, with the least predicted time for `total` bytes; 0 if the estimate fails. */
+/* Returns the bucket length, in bytes, that minimizes the predicted time for `total` bytes. Returns 0 if the estimate fails. */
 static size_t bucket_bytes(tutti_comm *comm, uint64_t total) {
   tt_chooser *chooser = tt_chooser_for(comm, &(tt_call){.coll = TUTTI_ALLREDUCE});
   double least = 0;
@@ -90,8 +90,8 @@ static size_t bucket_bytes(tutti_comm *comm, uint64_t total) {
 
 enum { NONE = -1 };
 
-/* Numbers the buckets by their first tensors, and returns their number. last[bucket] is the index in b->order of the
- * bucket's last tensor. */
+/* Assigns tensors to buckets, which are numbered by their first tensors, and returns the number of buckets. Sets last[k] to the
+ * index in b->order of the last tensor in bucket k. */
 static size_t assign(tutti_buckets *b, size_t *last) {
   size_t open[TUTTI_TYPE_COUNT], bytes[TUTTI_TYPE_COUNT], nbuckets = 0;
   for (int t = 0; t < TUTTI_TYPE_COUNT; t++) open[t] = (size_t)NONE;
@@ -144,7 +144,7 @@ tutti_status tt_bucket_cut(tutti_buckets *b) {
 
 /* ---- requests ---- */
 
-/* Creates one request for the whole bucket. Contiguous tensors form one buffer of the list. */
+/* Creates a single request that sums a bucket as a list of buffers. Adjacent tensors share a buffer. */
 static tutti_status in_one_go(tutti_buckets *b, tt_bucket *k) {
   void **at = malloc((k->n + 1) * sizeof *at);
   size_t *counts = malloc((k->n + 1) * sizeof *counts);
@@ -199,7 +199,7 @@ void tt_bucket_drop(tutti_buckets *b) {
 
 /* ---- local checks ---- */
 
-/* Determines whether the library provides the tensors' memory. A list in which only some are NULL is an error. */
+/* Determines whether the library provides the memory of the tensors. It is an error if only some pointers are NULL. */
 static tutti_status check_memory(tutti_buckets *b, const tutti_tensor *tensors) {
   size_t null = b->n, given = b->n;
   for (size_t i = 0; i < b->n; i++)
@@ -212,7 +212,7 @@ static tutti_status check_memory(tutti_buckets *b, const tutti_tensor *tensors) 
                  WHO, null, given);
 }
 
-/* Rounding with error feedback requires host memory. */
+/* Returns an error if a tensor is on a device, because rounding with error feedback requires host memory. */
 static tutti_status check_on_host(const tutti_buckets *b, const tutti_tensor *tensors) {
   int number;
   for (size_t i = 0; i < b->n && !b->provides; i++)
@@ -344,13 +344,13 @@ tutti_status tutti_buckets_create(tutti_comm *comm, size_t n, const tutti_tensor
   return TUTTI_OK;
 }
 
-/* Aborts the operations in flight. If a rank was lost or the communicator is broken, peers notice without this. */
+/* Aborts the operations in flight. If a rank was lost or the communicator is broken, peers notice without an abort. */
 static void give_up(const tutti_buckets *b, tutti_comm *comm) {
   if (comm && !tt_comm_failed(comm) && b->failed != TUTTI_ERR_PEER_LOST)
     tutti_comm_abort(comm, b->why);
 }
 
-/* After a failure, ends all sums in flight. */
+/* Ends all sums in flight after a failure. */
 static void quiesce_buckets(tutti_buckets *b) {
   give_up(b, b->comm);
   give_up(b, b->results);

@@ -16,7 +16,7 @@
 #include "fp_state.h"
 #include "kernel_bits.h"
 
-/* Returns x as bf16. *owed is the rounding error, or 0 if it is not finite. */
+/* Rounds x to bf16. Sets *owed to the rounding error, or to 0 if the error is not finite. */
 static inline uint16_t round_off(float x, float *owed) {
   const uint16_t h = tt_float_bf16(x);
   const float less = x - tt_bf16_float(h);

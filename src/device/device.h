@@ -20,72 +20,74 @@ static inline const tutti_device *tt_device(void) {
   return atomic_load_explicit(&tt_process.device, memory_order_acquire);
 }
 
-/* Returns true if this memory lies on a device. *number (may be NULL) is that device, or -1 if it cannot be used. */
+/* Returns true if an address is in device memory. Unless `number` is NULL, sets *number to the device, or to -1 if it is
+ * unusable. */
 bool tt_on_device(const void *at, int *number);
 
-/* Host memory and lanes of one communicator, kept for later calls. Not thread-safe. */
+/* The host memory and the lanes that a communicator keeps for calls on device vectors. Not thread-safe. */
 typedef struct tt_stager tt_stager;
 tt_stager *tt_stager_new(tt_wire *wire); /* returns NULL if out of memory */
 void tt_stager_free(tt_stager *s);       /* s may be NULL; call this before the wire is closed */
-/* Where vectors are summed (TUTTI_DEVICE_SUMS). Here and in the next three functions, s is NULL before the first call. */
+/* Where vectors on devices are summed (TUTTI_DEVICE_SUMS). `s` is NULL here and in the next three functions before the first
+ * call. */
 typedef enum tt_sums { TT_SUMS_BY_PRICE, TT_SUMS_BY_HOST, TT_SUMS_BY_KERNELS } tt_sums;
 tt_sums tt_stager_wish(const tt_stager *s);
-/* Whether the device can access the memory of the communicator's other ranks. The first calls find this out. */
+/* Whether this rank's device can access the memory of the other ranks in the communicator. The first calls determine it. */
 typedef enum tt_reach { TT_REACHES_UNKNOWN, TT_REACHES, TT_REACHES_NOT } tt_reach;
 tt_reach tt_stager_reach(const tt_stager *s);
 int tt_stager_devices(const tt_stager *s); /* number of devices with vectors; 0: unknown */
-/* Returns 1 if kernels can compute this sum, -1 if they cannot, 0 if the device was not asked yet. */
+/* Returns 1 if kernels can compute a sum, -1 if they cannot, and 0 if the device has not been asked yet. */
 int tt_stager_compiled(const tt_stager *s, tutti_type type, tutti_op op);
 
-/* Returns true if such a call needs no pinning, no new lane and no compilation. type is -1 unless it is an allreduce. */
+/* Returns true if a call needs no newly pinned memory, no new lane and no compilation. `type` is -1 except for an allreduce. */
 bool tt_stager_ready(const tt_stager *s, int number, size_t bytes, int type, int op);
-/* Returns the number of streams of this process that wait for calls. */
+/* Returns how many streams of this process are waiting for calls. */
 int tt_device_holds(void);
 
 typedef struct tt_staged tt_staged;
 
-/* One vector, or a part of one. `in` is device memory that is copied to the host before the call reads it; `out` is
- * device memory that receives the result after the call has written it. Both are NULL if the vector is not on the
- * device. `at` is the offset of the host copy in the staging memory, in bytes. */
+/* A vector, or a part of a vector. `in` is device memory that is copied to the host before the call reads the vector. `out` is
+ * device memory that receives the result. Both are NULL if the vector is in host memory. `at` is the offset of the host copy in
+ * the staging memory, in bytes. */
 typedef struct tt_staged_part {
   const void *in;
   void *out;
   size_t at, bytes;
 } tt_staged_part;
 
-/* Reserves a lane and `bytes` of host memory, *host, for these n parts (the array is copied). number is that of the
- * device. No data are copied yet. Returns TUTTI_ERR_MEMORY, TUTTI_ERR_UNSUPPORTED for memory that the device cannot use, or
- * TUTTI_ERR_SYSTEM with the device's reason. May wait for the device. */
+/* Reserves a lane and `bytes` bytes of staging memory, and sets *host to this memory. `number` is the number of the device. The
+ * array of n parts is copied. No data are copied yet. May wait for the device. Returns TUTTI_ERR_MEMORY, TUTTI_ERR_SYSTEM with
+ * the reason from the device, or TUTTI_ERR_UNSUPPORTED if the device cannot use the memory. */
 tutti_status tt_staged_new(tt_stager *s, int number, const tt_staged_part *parts, size_t n,
                            size_t bytes, char **host, tt_staged **staged);
-/* Finds out whether the device can compute this sum. Called before the first such sum. */
+/* Finds out whether the device can compute a sum of this type and op. Called before the first such sum. */
 void tt_staged_compile(tt_staged *staged, tutti_type type, tutti_op op);
 void tt_staged_free(tt_staged *staged); /* NULL is allowed */
 
-/* Starts a run of the call. Copies in what `stream` has computed so far. If `holds`, all later work of `stream` waits
- * until the run ends. */
+/* Starts a call. Its input is copied to the host after all work that was enqueued on `stream` so far. If `holds`, later work on
+ * `stream` waits until the call ends. */
 tutti_status tt_staged_begin(tt_staged *staged, void *stream, bool holds);
-/* Makes one pass without waiting. Returns true if anything moved. Sets *status if the device failed. */
+/* Makes one pass over the copies without waiting. Returns true if anything moved. Sets *status if the device has failed. */
 bool tt_staged_progress(tt_staged *staged, tutti_status *status);
-/* Returns the number of input bytes that have arrived, counting all parts in order; UINT64_MAX if all have arrived. */
+/* Returns the number of input bytes that have arrived, counted through all parts in order. Returns UINT64_MAX if all have. */
 uint64_t tt_staged_landed(const tt_staged *staged);
-/* These return the number of bytes that have arrived, and the number of bytes to copy back in total. */
+/* tt_staged_came returns the number of bytes that have arrived. tt_staged_goes returns the number of bytes to copy back. */
 uint64_t tt_staged_came(const tt_staged *staged);
 uint64_t tt_staged_goes(const tt_staged *staged);
-/* Marks the first `bytes` of the results as final, so that they are copied back. */
+/* Declares the first `bytes` bytes of the results as final, so that they can be copied back. */
 void tt_staged_final(tt_staged *staged, uint64_t bytes);
-/* Returns true once all results, which must be final, are on the device. */
+/* Returns true once all results have been copied to the device. All results must be final. */
 bool tt_staged_over(const tt_staged *staged);
-/* Blocks the stream of tt_staged_begin, if that was called with `holds`. tt_staged_begin does this itself, unless the
- * devices may sum (tt_staged_undecided). */
+/* Makes the stream wait for the call, if tt_staged_begin was called with `holds`. tt_staged_begin does this itself unless the
+ * devices may compute the sum (tt_staged_undecided). */
 tutti_status tt_staged_hold(tt_staged *staged);
 bool tt_staged_undecided(const tt_staged *staged);
 void tt_staged_decided(tt_staged *staged);
-/* Releases the stream. Returns TUTTI_ERR_SYSTEM if it was released before it had the result. */
+/* Lets the stream continue. Returns TUTTI_ERR_SYSTEM if the stream had already continued before it had the result. */
 tutti_status tt_staged_release(tt_staged *staged);
-/* Ends the run, whether or not it succeeded: releases the stream, and waits until the device neither reads nor writes,
- * at most `seconds` if that is not 0. Returns false if the device still may; then the staging memory and the lane stay
- * reserved for it. */
+/* Ends a call, successful or not. Lets the stream continue, and waits until the device has stopped reading and writing. If
+ * `seconds` is not 0, it limits this wait. Returns false after a timeout. In this case the staging memory and the lane remain
+ * reserved for the device. */
 bool tt_staged_end(tt_staged *staged, double seconds);
 
 /* ---- sums on the device (staged_sum.c) ---- */
@@ -93,45 +95,47 @@ bool tt_staged_end(tt_staged *staged, double seconds);
 enum { TT_SUMMED_MOST = 64 }; /* maximum number of ranks whose devices sum */
 tt_reach tt_staged_reach(const tt_staged *s);
 void tt_staged_reaches(tt_staged *s, bool reaches, int devices);
-/* Sets whether this rank offers its device's kernels, which are used if they can access all vectors. */
+/* Sets whether this rank offers the kernels of its device. They run only if the devices can access all vectors. */
 void tt_staged_offers(tt_staged *s, bool kernels);
-/* Returns true if this call may find out whether they can. No stream may be held during it. True only for the first calls. */
+/* Returns true if this call may find out whether the devices can access each other's memory. Only the first calls may, and no
+ * stream may be held meanwhile. */
 bool tt_staged_learns(tt_staged *s);
-/* Returns true if src and dst lie on the device completely, and the device can sum the vectors of n ranks. */
+/* Returns true if src and dst are entirely in device memory, and the device can sum the vectors of n ranks. */
 bool tt_staged_sums(tt_staged *s, tutti_type type, tutti_op op, int n);
-/* The vectors themselves, and their names. tt_staged_names returns false if they have no names. */
+/* Return the vectors of a call and their names on the device. tt_staged_names returns false if the vectors have no names. */
 const void *tt_staged_src(const tt_staged *s);
 void *tt_staged_dst(const tt_staged *s);
 bool tt_staged_names(const tt_staged *s, tutti_device_name *src, tutti_device_name *dst);
-/* Maps another rank's vector. Returns NULL if that is impossible, or impossible now (*later) because mapping may wait for
- * streams that are held. */
+/* Maps a vector of another rank. Returns NULL if this is impossible. Sets *later if it is impossible only now, because mapping
+ * may wait for streams that wait for tutti. */
 void *tt_staged_map(tt_staged *s, const tutti_device_name *name, bool *later);
 /* Returns true once the caller's stream has finished all work that precedes the call. */
 bool tt_staged_ready(tt_staged *s, tutti_status *status);
-/* Computes a sum, and waits for the device. The arguments are those of `sum` in tutti_device. */
+/* Computes a sum on the device, and waits for the result. The arguments are those of `sum` in tutti_device. */
 tutti_status tt_staged_sum(tt_staged *s, void *const *to, int nto, const void *const *from, int n,
                            size_t count, tutti_type type, tutti_op op);
 void tt_staged_done(tt_staged *s); /* the device has the result, so nothing is copied */
-/* Skips the copies of the input: some sums are on the device, and the host will compute the others. */
+/* Skips the copy of the input to the host. Called when kernels have summed the input, and the host only adds up their sums. */
 void tt_staged_keeps_input(tt_staged *s);
-/* Copies n bytes of the result, starting at byte `at`, to the host. Returns false if too many such copies are in
- * flight, or if the device has failed. The copies complete in order. */
+/* Starts to copy n bytes of the result, from offset `at`, to the host. Returns false if too many copies are in flight, or if the
+ * device has failed. Copies complete in order. */
 bool tt_staged_bring(tt_staged *s, size_t at, size_t n, tutti_status *status);
 uint32_t tt_staged_under_way(const tt_staged *s); /* number of copies to the host in flight */
 tutti_status tt_staged_refused(const char *what); /* TUTTI_ERR_SYSTEM, with the device's reason */
 
 /* ---- results that the device fetches from other ranks' memory (staged_fetch.c) ---- */
 
-/* Returns the staging memory and its size. */
+/* Returns the staging memory of a call, and sets *bytes to its size. */
 const void *tt_staged_memory(const tt_staged *s, size_t *bytes);
-/* Lets the device read another rank's staging memory, mapped here at `memory`. Returns false if it cannot, or not now. */
+/* Lets the device read another rank's staging memory, mapped here at `memory`. Returns false if this is not possible, or
+ * not yet. */
 bool tt_staged_reads(tt_staged *s, const void *memory, size_t bytes);
 enum { TT_FETCHES = 8 }; /* maximum number of batches in flight */
-/* Fetches n bytes into the result, starting at byte `at`. */
+/* Fetches n bytes from another rank's staging memory into the result, at offset `at`. */
 tutti_status tt_staged_fetch(tt_staged *s, const void *from, size_t at, size_t n);
-/* Ends a batch of fetches. The caller ensures that at most TT_FETCHES batches are in flight. */
+/* Ends a batch of fetches. The caller must ensure that no more than TT_FETCHES batches are in flight. */
 tutti_status tt_staged_batch(tt_staged *s);
-/* Returns true if the oldest batch that was not reported yet has arrived. */
+/* Returns true if the oldest batch in flight has arrived. Each batch is reported once. */
 bool tt_staged_batch_came(tt_staged *s, tutti_status *status);
 
 #endif

@@ -59,8 +59,8 @@ void tt_staged_free(tt_staged *s) {
 
 /* ---- copies ---- */
 
-/* Finds the next copy in this direction, of at most one piece and at most `most` bytes. Sets *part, and returns the length
- * of the copy, or 0 if no copy is left. */
+/* Finds the next piece to copy in one direction, of at most `most` bytes, and sets *part. Returns the length of the piece, or 0
+ * if everything has been copied. */
 static size_t next_copy(const tt_staged *s, tt_way *w, tutti_device_way dir, uint64_t most,
                         const tt_staged_part **part) {
   for (; w->part < s->n; w->part++, w->at = 0) {
@@ -77,7 +77,7 @@ static void copied(tt_way *w, size_t bytes) {
   w->asked += bytes;
 }
 
-/* Requests the next piece of the input. */
+/* Requests a copy of the next piece of the input. */
 static tutti_status ask(tt_staged *s) {
   const tutti_device *d = tt_device();
   const tt_staged_part *part = NULL;
@@ -95,7 +95,7 @@ static tutti_status ask(tt_staged *s) {
   return TUTTI_OK;
 }
 
-/* Copies final results back: whole pieces, or the remainder. */
+/* Copies final results back to the device, in whole pieces. Only the last piece may be shorter. */
 static tutti_status send_back(tt_staged *s) {
   const tutti_device *d = tt_device();
   while (s->going.asked < s->final) {
@@ -145,7 +145,7 @@ tutti_status tt_staged_hold(tt_staged *s) {
   return TUTTI_OK;
 }
 
-/* Records which copies have completed, and requests more. */
+/* Records which copies have completed, and requests further copies. */
 static bool take_in(tt_staged *s, tutti_status *status) {
   const tutti_device *d = tt_device();
   bool moved = false;
@@ -204,7 +204,7 @@ tutti_status tt_staged_release(tt_staged *s) {
   return early ? tt_staged_refused("its stream") : TUTTI_OK;
 }
 
-/* Waits until the device has finished all work in this queue. A failed device does no more work. Returns false on timeout. */
+/* Waits until the device has finished all work in a queue. Returns false on timeout, and true if the device has failed. */
 static bool drain(const tt_staged *s, tutti_device_way queue, double until) {
   const tutti_device *d = tt_device();
   unsigned long long ticket;

@@ -7,7 +7,7 @@
 
 enum { TT_AHEAD = 8 }; /* maximum number of copies from the device in flight */
 
-/* Progress in one direction: `at` bytes of part `part` have been requested. */
+/* The progress of copies in one direction. `at` bytes of part number `part` have been requested. */
 typedef struct tt_way {
   size_t part, at;
   uint64_t asked; /* bytes requested in total */

@@ -14,7 +14,7 @@ const void *tt_staged_memory(const tt_staged *s, size_t *bytes) {
   return s->buffer->memory;
 }
 
-/* Unpins and forgets memory that overlaps this range. */
+/* Unpins all memory that overlaps this address range, and forgets it. */
 static void forget_overlaps(tt_stager *s, const char *memory, size_t bytes) {
   const tutti_device *d = tt_device();
   for (tt_foreign **link = &s->foreign; *link;) {

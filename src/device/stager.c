@@ -93,7 +93,7 @@ static tutti_status new_buffer(tt_stager *s, size_t bytes, tt_buffer **buffer) {
   return TUTTI_OK;
 }
 
-/* Returns the smallest free buffer of at least that size, or NULL if all are in use or too small. */
+/* Returns the smallest free buffer with at least `bytes` bytes, or NULL if all buffers are in use or too small. */
 static tt_buffer *free_buffer(const tt_stager *s, size_t bytes) {
   tt_buffer *best = NULL;
   for (tt_buffer *b = s->buffers; b; b = b->next)

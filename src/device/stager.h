@@ -47,8 +47,8 @@ struct tt_stager {
   unsigned nknown;
 };
 
-/* Both return TUTTI_ERR_MEMORY or TUTTI_ERR_SYSTEM on failure. tt_stager_take_lane also returns TUTTI_ERR_UNSUPPORTED if
- * number < 0. */
+/* Reserve a buffer or a lane. On failure, both functions return TUTTI_ERR_MEMORY or TUTTI_ERR_SYSTEM. If number < 0,
+ * tt_stager_take_lane returns TUTTI_ERR_UNSUPPORTED. */
 tutti_status tt_stager_take(tt_stager *s, size_t bytes, tt_buffer **buffer);
 tutti_status tt_stager_take_lane(tt_stager *s, int number, tt_lane **lane);
 void tt_stager_give(tt_buffer *buffer); /* NULL is allowed */

@@ -15,7 +15,7 @@
 
 /* ---- calls and waits ---- */
 
-/* Appends "allreduce of 10 int64, sum (operation 5)", or "operation 5". */
+/* Appends an operation, such as "allreduce of 10 int64, sum (operation 5)", or only "operation 5" if its call is not known. */
 void tt_look_add_call(tt_text *t, const tt_look_comm *comm, uint64_t seq) {
   const tt_record *call = tt_look_call(comm, seq);
   char words[120];
@@ -24,7 +24,7 @@ void tt_look_add_call(tt_text *t, const tt_look_comm *comm, uint64_t seq) {
               seq);
 }
 
-/* As above, for the operation that the rank waits in; or appends "a message, to receive 10 double with tag 3". */
+/* Appends the call or the message in which a rank waits, for example "a message, to receive 10 double with tag 3". */
 void tt_look_add_waiting(tt_text *t, const tt_look_comm *comm) {
   char words[120];
   if (!comm->shown.message) {
@@ -40,7 +40,7 @@ void tt_look_add_waiting(tt_text *t, const tt_look_comm *comm) {
 
 enum { ELSEWHERE = -1, CIRCLE = -2, NOBODY = -3 };
 
-/* Appends the marked ranks, as "rank 3" or "ranks 0, 1 and 4". Returns their number. */
+/* Appends the list of marked ranks, such as "rank 3" or "ranks 0, 1 and 4". Returns how many ranks are marked. */
 static int add_ranks(tt_text *t, const tt_look *v, const bool *marked) {
   int n = 0, said = 0;
   for (int r = 0; r < v->ranks; r++) n += marked[r];
@@ -77,13 +77,13 @@ static bool say_over(tt_text *t, const tt_look *v, uint64_t home) {
   return false;
 }
 
-/* Returns a rank's call for operation `seq`, or NULL if it is not known. */
+/* Returns the call that a rank made as operation `seq`, or NULL if it is not known. */
 static const tt_record *call_of(const tt_look *v, int rank, uint64_t home, uint64_t seq) {
   const tt_look_comm *comm = in_home(v, rank, home);
   return comm ? tt_look_call(comm, seq) : NULL;
 }
 
-/* Marks the ranks whose call for operation `seq` has this hash; returns their number. */
+/* Marks all ranks that made a call with this hash as operation `seq`. Returns the number of these ranks. */
 static int alike(const tt_look *v, uint64_t home, uint64_t seq, uint32_t hash, bool *marked) {
   int n = 0;
   for (int r = 0; r < v->ranks; r++) {
@@ -143,7 +143,7 @@ static int next_of(const tt_look *v, int rank) {
   return (int)comm->shown.waits_near;
 }
 
-/* Returns the rank at the end of the chain of waits that starts at `rank`; or ELSEWHERE or CIRCLE. */
+/* Follows the chain of waits that starts at `rank`. Returns the rank at its end, ELSEWHERE if it leaves the node, or CIRCLE. */
 static int root_of(const tt_look *v, int rank) {
   for (int steps = 0, next; steps <= v->ranks; steps++, rank = next) {
     next = next_of(v, rank);
@@ -181,7 +181,7 @@ static void add_state(tt_text *t, const tt_look *v, int root, const tt_look_comm
   }
 }
 
-/* Appends one sentence about all ranks that ultimately wait for `root`. roots[r] is the end of r's chain. */
+/* Appends a sentence about all ranks whose chain of waits ends at `root`. roots[r] is the end of the chain of rank r. */
 static void say_root(tt_text *t, const tt_look *v, int root, const int *roots, bool *marked) {
   const tt_look_comm *longest = NULL;
   for (int r = 0; r < v->ranks; r++) {
@@ -206,7 +206,7 @@ static void say_root(tt_text *t, const tt_look *v, int root, const int *roots, b
   tt_text_add(t, " for %.1f s\n", (double)longest->waited / 1e6);
 }
 
-/* Lists the ranks of the circle to which `rank`'s chain leads. */
+/* Lists the ranks that wait for each other in a circle. The chain of waits that starts at `rank` leads to this circle. */
 static void say_circle(tt_text *t, const tt_look *v, int rank, const int *roots, bool *said) {
   for (int i = 0; i < v->ranks; i++) rank = next_of(v, rank); /* now it is in the circle */
   if (said[rank] || roots[rank] != CIRCLE) return;

@@ -36,7 +36,7 @@ static bool known(const int *fds, int n, int fd) {
   return false;
 }
 
-/* Copies printable characters and replaces all others, so that no escape sequence reaches a terminal. */
+/* Copies text and replaces all characters that are not printable, so that no escape sequence reaches a terminal. */
 static void copy_words(char *to, const char *from, size_t size) {
   size_t n = strnlen(from, size - 1);
   for (size_t i = 0; i < n; i++) to[i] = (char)(from[i] < 32 || from[i] > 126 ? '?' : from[i]);
@@ -58,7 +58,7 @@ static void add_waits(long pid, int fd, tt_found *found) {
   }
 }
 
-/* Opens a memfd that tutti created. Returns -1 if this fails, or if the file is not a memfd, whatever its name is. */
+/* Opens a memfd. Returns -1 if this fails, or if the file is not a memfd. The name of the file proves nothing. */
 static int open_memory(const char *path) {
   struct stat st;
   const int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -83,7 +83,7 @@ static void add_fd(long pid, const char *path, tt_found *found) {
     close(fd);
 }
 
-/* Collects the process's segments and waits. Returns false, with errno set, if the process may not be inspected. */
+/* Collects the segments and the waits of a process. Returns false and sets errno if the process may not be inspected. */
 static bool look_at_process(long pid, tt_found *found) {
   char path[64];
   snprintf(path, sizeof path, "/proc/%ld/fd", pid);
@@ -274,7 +274,7 @@ static void derive_wait(tt_look_rank *l, tt_look_comm *comm, uint64_t now) {
     l->wait = comm;
 }
 
-/* Names the ranks, numbers the communicators, and finds out which ranks wait. */
+/* Derives the names of the ranks, the numbers of the communicators, and which ranks are waiting. */
 static tutti_status derive(tt_look *look, int comms) {
   const uint64_t now = tt_clock_us(CLOCK_MONOTONIC);
   size_t n = 0;

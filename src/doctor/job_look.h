@@ -9,7 +9,7 @@
 #include "shm_ctrl.h"
 #include "tutti_launch.h"
 
-/* A rank in one communicator. */
+/* What is known about a rank in one of its communicators. */
 typedef struct tt_look_comm {
   uint64_t home; /* identifies the communicator; the same on all its ranks on this node */
   int number;    /* number of the communicator within the job, starting at 1 */
@@ -24,7 +24,7 @@ typedef struct tt_look_comm {
   uint64_t waited; /* duration of the wait, in us */
 } tt_look_comm;
 
-/* A rank, or a joining rank. Its index is that of its heap. */
+/* What is known about a rank, or about a process that is joining the job. Its index is the number of its heap. */
 typedef struct tt_look_rank {
   int name;    /* its rank in the largest communicator that it belongs to */
   int pid;     /* 0 if it has not attached yet */
@@ -39,7 +39,7 @@ typedef struct tt_look_rank {
   const tt_look_comm *wait; /* communicator of its longest wait; NULL: no wait, or a short one */
 } tt_look_rank;
 
-/* A wait of a process outside of an operation (long_wait.h). */
+/* A process that waits, but not in an operation (long_wait.h). */
 typedef struct tt_look_wait {
   long pid;
   double seconds;
@@ -56,31 +56,31 @@ typedef struct tt_look {
 
 enum { TT_LOOK_JOBS = 16, TT_LOOK_WAITS = 256 }; /* maximum numbers that are shown */
 
-/* The segments and waits that were found through a process and its descendants. */
+/* The shared memory segments and the waits that were found in a process and its descendants. */
 typedef struct tt_found {
   int fd[TT_LOOK_JOBS], fds; /* descriptors of segments, which the caller closes */
   tt_look_wait wait[TT_LOOK_WAITS];
   int waits;
 } tt_found;
 
-/* Returns TUTTI_ERR_ARG if the process does not exist, and TUTTI_ERR_SYSTEM if it belongs to another user, or if neither a
- * segment nor a wait was found. */
+/* Searches a process and its descendants. Returns TUTTI_ERR_ARG if the process does not exist. Returns TUTTI_ERR_SYSTEM if the
+ * process belongs to another user, or if neither a segment nor a wait was found. */
 tutti_status tt_job_find(long pid, tt_found *found);
 
-/* Returns TUTTI_ERR_SYSTEM if the memory does not belong to a job of this version, or TUTTI_ERR_MEMORY. Call tt_look_free
- * after errors, too. */
+/* Copies and inspects the memory of a job. Returns TUTTI_ERR_SYSTEM if the memory does not belong to a job of this version, or
+ * TUTTI_ERR_MEMORY. Call tt_look_free even after an error. */
 tutti_status tt_job_look(int fd, tt_look *look);
 void tt_look_free(tt_look *look);
-/* Returns the call of operation `seq` of a communicator, or NULL if the records do not contain it. */
+/* Returns the call that a communicator made as operation `seq`, or NULL if no record contains it. */
 const tt_record *tt_look_call(const tt_look_comm *comm, uint64_t seq);
 
 /* ---- conclusions (job_findings.c) ---- */
 
-/* Appends a call of the communicator: "allreduce of 3 float, sum (operation 7)". tt_look_add_waiting appends the call that a
- * rank waits in, or "a message, to receive 10 double with tag 3". */
+/* tt_look_add_call appends a call, such as "allreduce of 3 float, sum (operation 7)". tt_look_add_waiting appends what a rank
+ * waits in, which is a call or "a message, to receive 10 double with tag 3". */
 void tt_look_add_call(tt_text *t, const tt_look_comm *comm, uint64_t seq);
 void tt_look_add_waiting(tt_text *t, const tt_look_comm *comm);
-/* Appends what is wrong, one sentence per line. */
+/* Appends what is wrong in the job, one sentence per line. */
 void tt_look_findings(tt_text *t, const tt_look *v);
 
 #endif

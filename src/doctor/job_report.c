@@ -62,7 +62,7 @@ static void say_comm(tt_text *t, const tt_look *v, const tt_look_comm *comm) {
   tt_text_add(t, "\n");
 }
 
-/* Describes every communicator with a call in progress on this rank, or else the rank's most active communicator. */
+/* Describes all communicators with a call in progress on this rank. If no call is in progress, describes the most active one. */
 static void describe_rank(tt_text *t, const tt_look *v, const tt_look_rank *l) {
   const tt_look_comm *most = NULL;
   char head[60];
@@ -173,8 +173,8 @@ static void json_job(tt_text *t, const tt_look *v) {
 
 /* ---- all steps ---- */
 
-/* Reports the segments that ranks use. If no segment is used and no other wait was found, reports the first one. Each
- * part of `tutti run --hosts` has a segment that its ranks leave unused. */
+/* Reports all segments that are used by ranks. If there is neither a used segment nor any other wait, reports the first segment.
+ * Each part of `tutti run --hosts` has an extra segment that its ranks do not use. */
 static tutti_status report_jobs(const tt_found *found, bool json, tt_text *t) {
   tt_look look[TT_LOOK_JOBS] = {{.ranks = 0}};
   tutti_status status = TUTTI_OK;
@@ -192,7 +192,7 @@ static tutti_status report_jobs(const tt_found *found, bool json, tt_text *t) {
   return status;
 }
 
-/* Reports waits outside of operations. */
+/* Reports processes that wait, but not in an operation. */
 static void report_waits(const tt_found *found, bool json, tt_text *t) {
   for (int i = 0; i < found->waits; i++) {
     const tt_look_wait *w = &found->wait[i];

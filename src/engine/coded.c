@@ -25,7 +25,7 @@ static bool is_coded(const tt_run *r, int peer) {
   return r->o->coding.code && peer < r->o->wire->ranks && r->o->coding.far[peer];
 }
 
-/* Returns the state of coded messages to a peer. Returns NULL and sets *status if out of memory. */
+/* Returns the state of compressed messages to and from a peer. If out of memory, returns NULL and sets *status. */
 static tt_coded *coded_with(tt_run *r, int peer, tutti_status *status) {
   if (!r->coded) r->coded = calloc((size_t)r->o->wire->ranks, sizeof *r->coded);
   if (r->coded && !r->coded[peer] &&
@@ -48,15 +48,15 @@ void tt_link_free(tt_run *r) {
 
 /* ---- rounding errors ---- */
 
-/* Returns true if every block of a span is marked, except for the part that is not sent. */
+/* Returns true if all blocks of a span are marked, apart from those that are not sent. */
 static bool all_marked(const uint8_t *marks, const tt_span *span, tt_gap skip) {
   for (uint32_t i = 0; i < tt_span_size(span); i++)
     if ((i < skip.lo || i >= skip.hi) && !marks[tt_span_block(span, i)]) return false;
   return true;
 }
 
-/* Marks the sends of fresh numbers: inputs, and partial sums that were neither received nor completed. A send to
- * several ranks is not marked: it ignores the kept rounding errors, because all ranks must get the same numbers. */
+/* Determines which sends take kept rounding errors into account: those of inputs, and of partial sums that this rank neither
+ * received nor completed. Sends to several ranks ignore the errors, because all ranks must get the same numbers. */
 bool tt_owed_begin(tt_run *r) {
   const tt_sched *s = r->program->sched;
   free(r->fresh);
@@ -106,7 +106,7 @@ void tt_owed_round(tt_code code, float *x, float *owed, size_t n) {
   }
 }
 
-/* Like tt_frame_make, but adds the kept rounding errors to the numbers first, and updates them. */
+/* Compresses numbers into a frame. If `owed` is not NULL, adds these rounding errors to the numbers first, and updates them. */
 static size_t make_frame(tt_code code, tutti_type type, const void *from, float *owed, size_t bytes,
                          void *frame, size_t *taken) {
   float x[TT_FRAME_RAW / sizeof(float)], y[TT_FRAME_RAW / sizeof(float)];
@@ -146,7 +146,7 @@ size_t tt_link_push(tt_run *r, int peer, const void *bytes, float *owed, size_t 
 
 /* ---- in ---- */
 
-/* Receives bytes of a frame. Returns true once the frame is complete and decoded. */
+/* Receives part of a frame of compressed numbers. Returns true once the frame is complete and decompressed. */
 static bool take_frame(tt_run *r, int peer, tt_coded *c, size_t n, tutti_status *status) {
   const tt_operation *o = r->o;
   size_t size = TT_FRAME_HEAD, numbers = 0;

@@ -16,7 +16,7 @@
 
 enum { SENT, REDUCED }; /* the two steps that kernels replace */
 
-/* The data that a rank publishes about its vector. */
+/* What a rank publishes about its vector. */
 typedef struct offer {
   uint8_t offers;
   tutti_device_name src;
@@ -30,7 +30,7 @@ tutti_op tt_near_op(const tt_wire *w, tutti_op op) {
 
 /* ---- which plans ---- */
 
-/* Returns true if this step reads nothing of the caller's vector except the result of step REDUCED. */
+/* Returns true if a step reads nothing from the caller's vectors except the block that step REDUCED has summed. */
 static bool reads_sums_alone(const tt_step *step, const tt_span *sum) {
   const tt_span *reads[] = {&step->own, &step->in};
   const int n = step->kind == TT_REDUCE ? 2 : step->kind == TT_RECV ? 0 : 1;
@@ -44,7 +44,7 @@ static bool reads_sums_alone(const tt_step *step, const tt_span *sum) {
   return true;
 }
 
-/* Returns true if a step exchanges messages with every other rank of this host, and with no other rank. */
+/* Returns true if a step exchanges messages with all other ranks of this host, and with no rank of another host. */
 static bool is_among_near(const tt_program *p, const tt_wire *w, uint32_t step) {
   if (p->at[step + 1] - p->at[step] != (uint32_t)w->near.wire->ranks - 1 || p->waits[step])
     return false;
@@ -85,7 +85,7 @@ static bool offers(const tt_operation *o) {
          tt_near_first(o->program, o->wire);
 }
 
-/* Publishes n bytes in a round. Returns false if the slot is not free yet. */
+/* Publishes n bytes for one round of the agreement. Returns false if the slot is still in use. */
 static bool show(tt_operation *o, uint32_t round, const void *bytes, size_t n) {
   tt_wire *near = o->wire->near.wire;
   void *slot = near->memory->flag_slot(near, o->stamp.seq, round, n);
@@ -102,7 +102,7 @@ static const void *shown(const tt_operation *o, int rank, uint32_t round, size_t
   return near->memory->flag_get(near, rank, o->stamp.seq, round, n, hash);
 }
 
-/* Returns true once all ranks of the host have published their data for this round. */
+/* Returns true once every rank of this host has published its data for this round. */
 static bool all_show(tt_operation *o, uint32_t round, size_t n) {
   const tt_wire *near = o->wire->near.wire;
   for (int r = 0; r < near->ranks; r++) {
@@ -117,14 +117,14 @@ static bool all_show(tt_operation *o, uint32_t round, size_t n) {
   return true;
 }
 
-/* Returns the data that rank r of the host has published. This rank's own data are at `mine`. */
+/* Returns the data that rank r of this host has published. If r is this rank, returns `mine`. */
 static const void *shown_by(const tt_operation *o, int r, uint32_t round, const void *mine,
                             size_t n) {
   uint32_t hash;
   return r == o->wire->near.wire->rank ? mine : shown(o, r, round, n, &hash);
 }
 
-/* Returns the data that a rank with an offer publishes. */
+/* Returns the data that this rank publishes if it offers its device vector to the others. */
 static offer own_vector(const tt_operation *o) {
   offer own = {.offers = 1};
   tutti_device_name dst;
@@ -139,8 +139,8 @@ static bool all_offer(const tt_operation *o) {
   return true;
 }
 
-/* Maps the vectors of all ranks of the host for the kernels. The addresses go to `from`, in the order of the step's
- * operands. */
+/* Maps the device vectors of all ranks of this host, so that a kernel can read them. Stores their addresses in `from`, in the
+ * order of the operands in the step. */
 static mapped map_all(const tt_operation *o, const void **from) {
   const tt_program *p = o->program;
   const tt_peers *peers = &p->sched->steps[REDUCED].peers;
@@ -173,8 +173,8 @@ static int count_devices(const tt_operation *o) {
   return devices;
 }
 
-/* Publishes whether this rank has mapped all vectors. If it has, it first waits until its stream has computed its own
- * vector, and returns false until then. */
+/* Publishes whether this rank has mapped the vectors of all ranks. If it has, returns false until its stream has computed its own
+ * vector, and only then publishes. */
 static bool show_mapped(tt_operation *o) {
   const void *from[TT_SUMMED_MOST];
   if (!o->near.tried) o->near.mapped = (uint8_t)map_all(o, from);
@@ -184,7 +184,7 @@ static bool show_mapped(tt_operation *o) {
   return show(o, 1, &o->near.mapped, sizeof o->near.mapped);
 }
 
-/* Returns true if all ranks of the host have mapped all vectors. The result is the same on all of them. */
+/* Returns true if every rank of this host has mapped all vectors. All ranks get the same result. */
 static bool all_mapped(tt_operation *o) {
   mapped worst = MAPPED;
   for (int r = 0; r < o->wire->near.wire->ranks; r++)
@@ -197,7 +197,7 @@ static bool all_mapped(tt_operation *o) {
 
 /* ---- the sums ---- */
 
-/* Returns the size of this rank's block of a slice, in bytes. *at is the block's offset in the vector, in bytes. */
+/* Returns the size of this rank's block of a slice, and sets *at to the offset of the block in the vector, both in bytes. */
 static size_t own_block(const tt_operation *o, int slice, size_t *at) {
   const tt_sched *s = o->program->sched;
   const tt_span *dst = &s->steps[REDUCED].dst;
@@ -226,8 +226,8 @@ static tutti_status sum_slice(tt_operation *o, const void *const *vectors, int s
   return status;
 }
 
-/* Sums this rank's block of all slices, and waits for the kernels, because a peer that gives up waits only for ranks
- * between `enter` and `leave` (wire.h). */
+/* Sums this rank's block of every slice on the device, and waits for the kernels to finish. A peer that gives up waits only for
+ * ranks between `enter` and `leave`, so no kernel may run after `leave` (wire.h). */
 static bool sum_all(tt_operation *o) {
   const void *from[TT_SUMMED_MOST];
   if (map_all(o, from) != MAPPED) {
@@ -262,7 +262,7 @@ bool tt_near_landed(const tt_operation *o, int slice) {
 
 /* ---- a pass ---- */
 
-/* Completes one stage if that is possible now. *next is the stage after it. */
+/* Tries to complete the current stage of the agreement. Returns true on success, and sets *next to the following stage. */
 static bool pass(tt_operation *o, tt_near_stage *next) {
   const uint8_t over = 1;
   offer own;

@@ -29,19 +29,18 @@ typedef enum tt_shape {
   TT_SHAPE_COUNT
 } tt_shape;
 
-/* Sets *shape to the shape whose schedules equal those of these n ranks, step for step. Either all ranks of a
- * communicator run a loop, or no rank does. Returns TUTTI_ERR_MEMORY if out of memory. */
+/* Finds the shape whose schedules match those of n ranks step for step. Either all ranks of a communicator run a loop, or no rank
+ * does. Returns TUTTI_ERR_MEMORY if out of memory. */
 tutti_status tt_shape_of(tt_sched *const *scheds, int n, tt_shape *shape);
-/* Returns true if the loop of an allreduce computes each sum in one step, from all ranks' operands in rank order. Such loops
- * give the same bits. */
+/* Returns true if the loop for an allreduce computes each sum in one step, adding the operands of all ranks in rank order. All
+ * such loops give the same bits. */
 static inline bool tt_shape_sums_at_once(tt_shape shape) {
   return shape == TT_SHAPE_ONE_SHOT || shape == TT_SHAPE_TWO_SHOT || shape == TT_SHAPE_NAIVE;
 }
-/* Sets *most to the largest size, in bytes, for which a loop runs these schedules in shared memory; 0: no loop does.
- * Returns TUTTI_ERR_MEMORY if out of memory. */
+/* Sets *most to the largest vector size, in bytes, for which a loop runs these schedules in shared memory, or to 0 if no loop
+ * does. Returns TUTTI_ERR_MEMORY if out of memory. */
 tutti_status tt_has_loop(tt_sched *const *scheds, int n, uint64_t *most);
-/* Rebuilds the schedule that the loop for `shape` executes. Returns NULL if no loop has that shape, or if out of
- * memory. */
+/* Reconstructs the schedule that the loop for a shape executes. Returns NULL if the shape has no loop, or if out of memory. */
 tt_sched *tt_shape_lift(tt_shape shape, const tt_sched *like);
 
 /* ---- programs (program.c) ---- */
@@ -67,8 +66,8 @@ typedef struct tt_program {
   uint32_t *waits;          /* number of steps that each step waits for */
 } tt_program;
 
-/* Creates a program in one piece of memory, for free(). It refers to `sched` and `order`, which must outlive it. `shape` is
- * the shape of all ranks' schedules. Returns NULL if out of memory. */
+/* Creates a program as a single allocation, to be released with free(). `sched` and `order` must outlive the program. `shape` is
+ * the common shape of the schedules of all ranks. Returns NULL if out of memory. */
 tt_program *tt_program_new(const tt_sched *sched, const int *order, tt_shape shape);
 
 /* ---- operations (operation.c) ---- */
@@ -86,11 +85,12 @@ typedef struct tt_call { /* arguments of a collective */
   const size_t *counts;
   const size_t *recv_counts; /* all-to-all: recv_counts[r] arrive from rank r, counts[r] go to it */
   uint32_t buffers;          /* 1 + length of the list that it belongs to; 0: a single call */
-  /* The kept rounding error of each element of a coded call, or NULL. It is added before the element is rounded, and then
-   * replaced by the new error. */
+  /* The rounding error kept for each element of a call with compression, or NULL. Before an element is rounded, the error is
+   * added to it. Afterwards the new error replaces the old one. */
   float *owed;
   uint32_t also; /* a hash of other arguments that must match on all ranks */
-  /* Codes that its messages may use, and plans that may run. NULL: those of the communicator. Both must outlive the call. */
+  /* The codes that the call's messages may use, and the plans that it may run. NULL stands for the settings of the communicator.
+   * Both must outlive the call. */
   const tt_code_wish *code;
   const struct tt_override *override;
   const char *tag;            /* the caller's tag, or NULL; must outlive the call */
@@ -98,12 +98,12 @@ typedef struct tt_call { /* arguments of a collective */
   tt_staged *staged; /* device memory that src and dst stand for, copied in pieces; or NULL */
 } tt_call;
 
-/* An all-to-all with varying counts, which differ between ranks. */
+/* Returns true if the call is an all-to-all with varying counts, which are different on each rank. */
 static inline bool tt_call_is_alltoallv(const tt_call *c) {
   return c->varied && c->coll == TUTTI_ALLTOALL;
 }
 
-/* How the messages of a run to some ranks are coded (coded.c). */
+/* How a run compresses its messages to some of the ranks (coded.c). */
 typedef struct tt_coding {
   tt_code code;       /* TT_CODE_NONE: not at all */
   const uint8_t *far; /* far[r] is 1 if messages to and from rank r are coded */
@@ -112,26 +112,26 @@ typedef struct tt_coding {
 typedef struct tt_run tt_run;
 typedef struct tt_operation tt_operation;
 
-/* A callback of the `awaits` functions. They call it for every peer whose bytes or acknowledgement they wait for, with
- * the step, until it returns true; they return whether it did. */
+/* The callback for the `awaits` functions. They call it, with the step, for each peer whose data or acknowledgement is missing,
+ * until the callback returns true. In that case they return true themselves. */
 typedef bool tt_awaits_fn(void *ctx, int peer, uint32_t step);
 
-/* A loop that replaces the steps of a recognised schedule: line.c, arena.c. */
+/* A specialized loop, which replaces the steps of a recognised schedule (line.c, arena.c). */
 typedef struct tt_loop {
   bool (*fits)(const tt_operation *o);
   tutti_status (*begin)(tt_operation *o);
   bool (*progress)(tt_operation *o);
   bool (*awaits)(const tt_operation *o, tt_awaits_fn *show, void *ctx);
-  /* Returns how many bytes at the start of the result are final. NULL: none before the end. */
+  /* Returns the number of bytes at the start of the result that are final. NULL if no bytes are final before the end. */
   uint64_t (*final)(const tt_operation *o);
 } tt_loop;
 extern const tt_loop tt_line_loop, tt_arena_loop;
 
-/* Where a rank's vectors are: in host memory; on a device, to be copied in pieces; on a device that could sum if it can
- * access the peers' memory; on a device that can access it. */
+/* The location of a rank's vectors. TT_HERE: in host memory. TT_COMES: on a device, copied to the host in pieces. TT_OFFERED: on
+ * a device that can compute the sum if it can access the peers' memory. TT_REACHED: on a device that can access it. */
 typedef enum tt_comes { TT_HERE, TT_COMES, TT_OFFERED, TT_REACHED } tt_comes;
 
-/* The data that a rank publishes and reads in a call that a loop runs. */
+/* What a rank publishes, and what it reads from other ranks, in a call that a loop runs. */
 typedef struct tt_role {
   bool known;      /* set for this call */
   bool gives;      /* this rank publishes its data */
@@ -141,7 +141,7 @@ typedef struct tt_role {
   size_t at, part; /* start and length of its part in the data of each, in elements */
 } tt_role;
 
-/* The names of a rank's vectors (wire.h: export), as written to its flag slot. */
+/* The names under which other ranks can map a rank's vectors (wire.h: export). Each rank writes them to its flag slot. */
 typedef struct tt_names {
   uint64_t src, dst, arena; /* 0: the vector goes through the arena */
   uint64_t staging;         /* name of the memory that stands for a device's, of `staged` bytes */
@@ -152,7 +152,7 @@ typedef struct tt_names {
   tt_store_rule stores; /* determines the kind of stores that writes each piece */
 } tt_names;
 
-/* How the arena's loop cuts a vector into pieces; the same on all ranks. */
+/* How the arena's loop divides a vector into pieces. All ranks divide it in the same way. */
 typedef struct tt_cut {
   tt_partition at;
   uint32_t count;
@@ -172,7 +172,7 @@ typedef enum tt_gets {
   TT_GETS_ON_DEVICES /* the devices of all ranks sum (device_sum.c) */
 } tt_gets;
 
-/* Where a rank's published data stay until all peers have read them. */
+/* The place where a rank's published data stay until all peers have read them. */
 typedef enum tt_shows { TT_SHOWS_NOTHING, TT_SHOWS_IN_ARENA, TT_SHOWS_IN_VECTORS } tt_shows;
 
 /* The measured times of a call. */
@@ -184,8 +184,7 @@ typedef struct tt_call_cost {
   tt_spent wrote[TT_STORES], read[TT_STORES];
 } tt_call_cost;
 
-/* The state of the arena's loop: the cut; the access to vectors and arenas, which is decided once all ranks' flags are
- * set; the progress; the cost. */
+/* The state of the arena's loop. Which vectors and arenas the ranks access is decided once the flags of all ranks are set. */
 typedef struct tt_pieces {
   tt_shape shape;
   tt_cut cut;
@@ -209,7 +208,7 @@ typedef struct tt_pieces {
   tt_call_cost cost;
 } tt_pieces;
 
-/* The progress of a host's ranks in a sum that kernels compute (device_near.c). */
+/* The stages of an agreement between the ranks of a host that kernels compute a sum (device_near.c). */
 typedef enum tt_near_stage {
   TT_NEAR_SETTLED, /* kernels have computed the sum, or are not used */
   TT_NEAR_SHOWS,
@@ -256,12 +255,12 @@ struct tt_operation {
   tutti_status status; /* if not TUTTI_OK, it has failed, with the message in tutti_error */
 };
 
-/* Returns the first element of a slice. */
+/* Returns the index of the first element in a slice. */
 static inline uint64_t tt_slice_at(const tt_operation *o, uint32_t slice) {
   return tt_partition_at(&o->slicing, tt_slice_quarters((uint32_t)o->slices, slice));
 }
 
-/* If each rank has a block: the first element of a rank's block, and its number of elements. */
+/* For calls that give each rank a block: tt_block_at returns the index of its first element, tt_block_size its length. */
 static inline size_t tt_block_at(const tt_operation *o, int rank) {
   return o->table ? o->table[rank] : o->call.count * (size_t)rank;
 }
@@ -269,37 +268,38 @@ static inline size_t tt_block_size(const tt_operation *o, int rank) {
   return tt_block_at(o, rank + 1) - tt_block_at(o, rank);
 }
 
-/* How a kind of call is executed. */
+/* How calls of one kind are executed. */
 typedef struct tt_execution {
   const tt_program *program;
   tt_reducer reducer; /* for the call's type and op */
   int slices;
-  /* The program's shape, or a cheaper shape with the same sums in the same order, which runs if no memory has to be
-   * copied. */
+  /* The shape that runs if no vector has to be copied. It is the program's shape, or a cheaper shape that computes the same sums
+   * in the same order. */
   tt_shape if_exported;
   const uint64_t *
       table; /* of a varied call: start of each block, and the end; of alltoallv also those of dst; or NULL */
   tt_coding coding;
 } tt_execution;
 
-/* Starts an operation in window slot stamp.seq mod TT_WINDOW. Operations before `oldest` have ended on this rank. Reuses
- * memory of earlier operations. Fails, with TUTTI_ERR_MEMORY or TUTTI_ERR_OP (the op was freed), before anything is sent. */
+/* Starts an operation in window slot stamp.seq mod TT_WINDOW, and reuses the memory of earlier operations. Operations
+ * before `oldest` have ended on this rank. Fails before anything is sent, with TUTTI_ERR_MEMORY or, if the op was freed,
+ * TUTTI_ERR_OP. */
 tutti_status tt_operation_begin(tt_operation *o, tt_wire *wire, const tt_execution *how,
                                 const tt_call *call, tt_stamp stamp, uint64_t oldest);
-/* Repeats the call of an operation that was started in the same slot, with the same plan. It must have a loop. */
+/* Repeats the operation that was started last in this slot, with the same plan. The operation must use a loop. */
 tutti_status tt_operation_begin_again(tt_operation *o, tt_stamp stamp, uint64_t oldest);
-/* Moves everything that can be moved now. Returns true if anything moved. At the end, finished == slices, or status is
- * set. */
+/* Makes as much progress as is possible without waiting. Returns true if anything moved. When the operation has ended, finished
+ * == slices. When it has failed, `status` is set. */
 bool tt_operation_progress(tt_operation *o);
 bool tt_operation_is_over(const tt_operation *o); /* the result is in the caller's buffer */
 bool tt_operation_awaits(const tt_operation *o, tt_awaits_fn *show, void *ctx);
 void tt_operation_release(tt_operation *o); /* frees the memory kept for reuse */
 
-/* Functions for the loops (line.c). tt_find_role fills in o->role. tt_flags_begin allocates the tables. tt_flags_ready
- * returns true once the flag data (n bytes) of these ranks have arrived for this round. tt_flags_await shows the ranks
+/* Functions that the loops use (line.c). tt_find_role fills in o->role. tt_flags_begin allocates the tables. tt_flags_ready
+ * returns true once n bytes of flag data have arrived from each of these ranks in this round. tt_flags_await reports the ranks
  * whose flags are missing. */
 void tt_find_role(tt_operation *o);
-/* Returns the first step that receives, or sends; 0 if the schedule has no such step. */
+/* Returns the first step that receives or, if `receives` is false, that sends. Returns 0 if no step does. */
 uint32_t tt_first_step(const tt_operation *o, bool receives);
 tutti_status tt_flags_begin(tt_operation *o);
 bool tt_flags_ready(tt_operation *o, const tt_peers *peers, size_t n, bool *moved);
@@ -338,9 +338,9 @@ struct tt_run {
 
 tutti_status tt_run_begin(tt_run *r, int slice);
 bool tt_moving_is_over(const tt_run *r, uint32_t k);
-/* tt_share_begin announces the bytes of this run to the process outside the job (share.c). tt_share_over returns true once
- * that process has received all of them and this rank has its results, or if no such process exists; *status is
- * TUTTI_ERR_MISMATCH if ranks made different calls. */
+/* tt_share_begin announces the data of this run to a process outside the job (share.c). tt_share_over returns true once that
+ * process has all data and this rank has its results, or if no such process exists. It sets *status to TUTTI_ERR_MISMATCH if the
+ * ranks made different calls. */
 void tt_share_begin(const tt_run *r);
 bool tt_share_over(const tt_run *r, tutti_status *status);
 bool tt_run_progress(tt_run *r, tutti_status *status);
@@ -358,23 +358,23 @@ bool tt_near_bring(tt_operation *o);
 bool tt_near_landed(const tt_operation *o, int slice);
 bool tt_near_made(tt_run *r, uint32_t step);
 bool tt_near_awaits(const tt_operation *o, tt_awaits_fn *show, void *ctx);
-/* Skips message k, which is never sent. */
+/* Marks message k as finished. It is never sent. */
 void tt_moving_pass(tt_run *r, uint32_t k);
 void tt_run_free(tt_run *r, tt_wire *wire);
 bool tt_run_awaits(const tt_run *r, tt_awaits_fn *show, void *ctx);
 
-/* Returns the wire to a peer. Ranks beyond those of the communicator are outside the job. */
+/* Returns the wire that leads to a peer. Peers with numbers beyond the communicator's ranks are outside the job. */
 static inline tt_wire *tt_wire_to(const tt_operation *o, int peer) {
   return peer < o->wire->ranks ? o->wire : o->wire->outside->wire;
 }
 
-/* Determines where kept rounding errors are added, if the call keeps them. Returns false if out of memory. */
+/* Determines which sends add kept rounding errors to their numbers, if the call keeps them. Returns false if out of memory. */
 bool tt_owed_begin(tt_run *r);
-/* Rounds n floats as their codes do. `owed` has their kept rounding errors, or is NULL. */
+/* Rounds n floats as compression would. `owed` has the rounding errors that are kept for these numbers, or is NULL. */
 void tt_owed_round(tt_code code, float *x, float *owed, size_t n);
-/* Messages of a run, compressed or not (coded.c). They work like the functions of a channel (wire.h). tt_link_head sets
- * *status if out of memory, or if the received bytes are not a valid code. `owed` has the kept rounding errors of the
- * numbers, or is NULL. tt_link_came returns true if anything has arrived from this peer. */
+/* Sending and receiving the messages of a run, with or without compression (coded.c). These functions work like those of a
+ * channel (wire.h). tt_link_head sets *status if out of memory, or if the received bytes are not a valid code. `owed` has the
+ * kept rounding errors, or is NULL. tt_link_came returns true if anything has arrived from a peer. */
 size_t tt_link_push(tt_run *r, int peer, const void *bytes, float *owed, size_t n, size_t left,
                     uint64_t *ticket, tutti_status *status);
 size_t tt_link_head(tt_run *r, int peer, tt_stamp *stamp, tutti_status *status);
@@ -385,8 +385,8 @@ void tt_link_expect(tt_run *r, int peer, void *to, size_t n, size_t left);
 bool tt_link_pull(tt_run *r, int peer, void *to, size_t n, tutti_status *status);
 void tt_link_free(tt_run *r);
 
-/* Paced messages (pace.c). tt_pace_allows returns true if message k may be sent now. tt_pace_over records that a message
- * has ended. */
+/* The order of sends on paced wires (pace.c). tt_pace_allows returns true if message k may be sent now. tt_pace_over records that
+ * a message has ended. */
 bool tt_pace_allows(const tt_run *r, uint32_t k);
 void tt_pace_over(tt_run *r);
 

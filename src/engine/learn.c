@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "learn.h"
 
-/* better: the other way replaces the usual one if it takes at most this fraction of its time. RARE: a period is at least
- * this many times as long as a trial. most: upper limit of the ratio of times that is assumed for a trial, because a
- * measured time may be wrong. */
+/* better: the maximum ratio of times at which the other way replaces the usual one. RARE: the minimum ratio between the
+ * lengths of a period and of a trial. most: a limit on the ratio of times that is assumed for a trial, since
+ * measurements may be wrong. */
 static const double better = 0.95, most = 8;
 enum { RARE = 100 };
 
@@ -19,12 +19,12 @@ static void count(tt_learner *x, int way, uint64_t ticks) {
   *at = ticks;
 }
 
-/* Returns the median time of a way, in ticks, or 0 if it is not known. */
+/* Returns the median time of calls that used a way, in ticks, or 0 if it is not known. */
 static double median(const tt_learner *x, int way) {
   return x->counted[way] < TT_LEARN_COUNT ? 0 : (double)x->ticks[way][TT_LEARN_COUNT / 2];
 }
 
-/* Called when the times of both ways are known, or will not be known in this period. */
+/* Ends a trial. Called when the times of both ways are known, or cannot be measured in this period. */
 static void decide(tt_learner *x) {
   const double usual = median(x, x->usual), other = median(x, !x->usual);
   const bool known = usual > 0 && other > 0, change = known && other < better * usual;

@@ -14,8 +14,8 @@
 
 #include "core.h"
 
-/* Numbers of calls: after a change, calls that do not count; calls of each way that count; length limit of a trial; minimum
- * length of a period; length of the first period. */
+/* TT_LEARN_WARM calls are not counted after a change, and then TT_LEARN_COUNT calls are counted for each way. A trial has at most
+ * TT_LEARN_TRIAL calls. A period has at least TT_LEARN_PERIOD calls, except for the first, which has TT_LEARN_FIRST. */
 enum {
   TT_LEARN_WARM = 3,
   TT_LEARN_COUNT = 8,
@@ -35,9 +35,9 @@ typedef struct tt_learner {
   bool settled; /* at least one period has ended */
 } tt_learner;
 
-/* expected: the way that is expected to be faster. */
+/* Prepares a learner. `expected` is the way that is expected to be faster. */
 void tt_learner_begin(tt_learner *x, int expected);
-/* Records a call of this way that took `ticks`, or 0 if that is not known. Sets x->next. */
+/* Records that a call used this way and took `ticks`, or 0 if the time is not known. Sets x->next. */
 void tt_learn(tt_learner *x, int way, uint64_t ticks);
 
 #endif

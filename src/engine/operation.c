@@ -60,7 +60,7 @@ tutti_status tt_operation_begin_again(tt_operation *o, tt_stamp stamp, uint64_t 
   return o->loop->begin(o);
 }
 
-/* Returns the number of ranks whose values enter this rank's result, or 0 if it has no result. */
+/* Returns the number of ranks whose values are combined in this rank's result, or 0 if this rank has no result. */
 static int summands(const tt_operation *o) {
   const tt_sched *s = o->program->sched;
   if (!tt_coll_reduces(s->coll) || s->rank >= s->data) return 0;
@@ -68,7 +68,7 @@ static int summands(const tt_operation *o) {
   return s->data;
 }
 
-/* A result from the values of one rank was never reduced, but a logical op must still yield 0 or 1. */
+/* Returns true for a logical op with values from only one rank. No step reduces them, but the result must still be 0 or 1. */
 static bool finishes_alone(const tt_operation *o) {
   return o->call.op >= TUTTI_LAND && o->call.op <= TUTTI_LXOR && summands(o) == 1;
 }
@@ -78,7 +78,7 @@ static void finish_alone(tt_operation *o) {
   tt_truths(o->call.type, o->call.dst, o->table ? o->table[1] : o->call.count);
 }
 
-/* Returns true if this slice's input has arrived, or did not have to be copied. */
+/* Returns true if the input of a slice has arrived from the device, or is in host memory anyway. */
 static bool slice_landed(const tt_operation *o, int slice) {
   if (!o->call.staged) return true;
   if (o->near.kernels) return tt_near_landed(o, slice);
@@ -104,7 +104,7 @@ static bool progress_slices(tt_operation *o) {
   return moved;
 }
 
-/* Returns the number of bytes at the start of the result that are final: those before the first slice in progress. */
+/* Returns how many bytes at the start of the result are final. These are all bytes before the first slice in progress. */
 static uint64_t final_bytes(const tt_operation *o) {
   if (o->finished == o->slices) return UINT64_MAX;
   if (o->loop) return o->loop->final ? o->loop->final(o) : 0;
@@ -117,7 +117,7 @@ static uint64_t final_bytes(const tt_operation *o) {
 
 static bool progress_on_host(tt_operation *o);
 
-/* Returns true if the devices sum, or may do so once all ranks have agreed. Then no data are copied to the host. */
+/* Returns true if the devices compute the sum, or may do so once all ranks have agreed. No data are then copied to the host. */
 static bool stays_there(const tt_operation *o) {
   const tt_pieces *p = &o->pieces;
   if (o->near.stage != TT_NEAR_SETTLED) return true;
@@ -126,8 +126,8 @@ static bool stays_there(const tt_operation *o) {
           (p->mine.comes == TT_REACHED && p->put_by_all == UINT32_MAX));
 }
 
-/* Makes one pass over the copies from and to the device, and traces them. A traced step lasts while the rank has
- * nothing else to do. */
+/* Makes one pass over the copies between device and host, and records them in the trace. A recorded copy lasts as long as the
+ * rank has nothing else to do. */
 static bool progress_copies(tt_operation *o) {
   tt_staged *s = o->call.staged;
   if (__builtin_expect(!o->trace, 1)) return tt_staged_progress(s, &o->status);
@@ -141,7 +141,7 @@ static bool progress_copies(tt_operation *o) {
   return moved;
 }
 
-/* Progress for vectors that are copied from a device and back. Fast paths other than the arena's allreduce start when
+/* Makes progress on vectors that are copied from a device and back. Among fast paths, only the arena's allreduce starts before
  * the whole vector has arrived. */
 static bool progress_staged(tt_operation *o) {
   tt_staged *s = o->call.staged;

@@ -21,7 +21,7 @@ typedef struct queue { /* messages, in the order of posting */
   tt_p2p_message *first, **end;
 } queue;
 
-/* A message that arrived before a receive accepted it. */
+/* A message that arrived before any receive accepted it. */
 typedef struct early {
   header head;
   size_t bytes, moved;
@@ -59,7 +59,7 @@ static void queue_add(queue *q, tt_p2p_message *m) {
   q->end = &m->next;
 }
 
-/* Removes the message at a link from the queue, and returns it. */
+/* Removes the message that `link` points to from the queue, and returns the message. */
 static tt_p2p_message *queue_take(queue *q, tt_p2p_message **link) {
   tt_p2p_message *m = *link;
   *link = m->next;
@@ -91,7 +91,7 @@ void tt_p2p_free(tt_p2p *p2p) {
   free(p2p);
 }
 
-/* Adds a peer to the list of those whose sends and receives are driven. */
+/* Adds a peer to the list of active peers, whose sends and receives are driven. */
 static void activate(tt_p2p *p2p, peer *p) {
   if (p->active) return;
   p->active = true;
@@ -99,7 +99,7 @@ static void activate(tt_p2p *p2p, peer *p) {
   p2p->active = p;
 }
 
-/* Increments or decrements the number of receives for messages of this rank, or of any rank. */
+/* Increments or decrements the number of receives for messages from rank `source`, or from any rank. */
 static void count_receive(tt_p2p *p2p, int source, bool more) {
   uint32_t *n = source == TUTTI_ANY_SOURCE ? &p2p->wanted_any : &p2p->peers[source].wanted;
   *n += more ? 1 : -1u;
@@ -116,7 +116,7 @@ void tt_p2p_post(tt_p2p *p2p, tt_p2p_message *m) {
     count_receive(p2p, m->peer, true);
 }
 
-/* Removes a receive from the list of unfinished receives. */
+/* Removes a receive from the queue of unfinished receives. */
 static void remove_receive(tt_p2p *p2p, tt_p2p_message *m) {
   tt_p2p_message **link = &p2p->wanted.first;
   while (*link != m) link = &(*link)->next;
@@ -137,7 +137,7 @@ static bool accepts(const tt_p2p_message *m, int source, int tag) {
          (m->tag == tag || m->tag == TUTTI_ANY_TAG);
 }
 
-/* Returns the first posted receive that accepts such a message, or NULL. */
+/* Returns the receive that was posted first among those that accept such a message, or NULL. */
 static tt_p2p_message *receive_for(const tt_p2p *p2p, int source, int tag) {
   tt_p2p_message *m = p2p->wanted.first;
   while (m && !accepts(m, source, tag)) m = m->next;
@@ -154,7 +154,7 @@ bool tt_p2p_is_alone(const tt_p2p *p2p, const tt_p2p_message *m) {
   return true;
 }
 
-/* Assigns a message to a receive. Returns false and sets *status if the receive has no room for it, or another type. */
+/* Assigns a message to a receive. Returns false and sets *status if the message is too long or has another type. */
 static bool open_receive(tt_p2p *p2p, tt_p2p_message *m, int source, const header *head,
                          tutti_status *status) {
   if (head->type != m->type || head->count > m->count) {
@@ -235,7 +235,7 @@ static void send_all(tt_p2p *p2p, peer *p, bool *moved, tutti_status *status) {
   }
 }
 
-/* Delivers this rank's messages to itself. */
+/* Delivers messages that this rank sends to itself. */
 static void deliver_to_self(tt_p2p *p2p, bool *moved, tutti_status *status) {
   const int me = p2p->wire->rank;
   peer *p = &p2p->peers[me];
@@ -256,7 +256,7 @@ static void deliver_to_self(tt_p2p *p2p, bool *moved, tutti_status *status) {
 
 /* ---- receiving ---- */
 
-/* Reads the header of the next message from a rank. If no receive accepts the message, it is kept as an early one. */
+/* Reads the header of the next message from a rank. A message that no receive accepts is kept as an early message. */
 static bool read_header(tt_p2p *p2p, int source, bool *moved, tutti_status *status) {
   tt_wire *w = p2p->wire;
   peer *p = &p2p->peers[source];
@@ -303,7 +303,7 @@ static bool read_header(tt_p2p *p2p, int source, bool *moved, tutti_status *stat
   return *moved = true;
 }
 
-/* Receives bytes of an arriving message. Returns true once all bytes have arrived. */
+/* Receives part of an arriving message. Returns true once the whole message has arrived. */
 static bool pull(tt_wire *w, int source, char *at, size_t bytes, size_t *done, bool *moved,
                  tutti_status *status) {
   tt_stamp stamp;
@@ -321,7 +321,7 @@ static bool pull(tt_wire *w, int source, char *at, size_t bytes, size_t *done, b
   return !left;
 }
 
-/* Delivers early messages that have arrived completely and that a receive now accepts. */
+/* Delivers early messages that are complete and that a posted receive now accepts. */
 static void deliver_early(tt_p2p *p2p, int source, bool *moved, tutti_status *status) {
   for (early **link = &p2p->peers[source].early; *link && !*status;) {
     early *e = *link;
@@ -338,7 +338,7 @@ static void deliver_early(tt_p2p *p2p, int source, bool *moved, tutti_status *st
   }
 }
 
-/* Receives messages from a rank as long as receives wait for them. */
+/* Receives messages from a rank while any posted receive accepts messages from that rank. */
 static void receive_from(tt_p2p *p2p, int source, bool *moved, tutti_status *status) {
   peer *p = &p2p->peers[source];
   if (!p->wanted && !p2p->wanted_any) return;

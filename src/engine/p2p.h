@@ -41,23 +41,23 @@ tt_p2p *tt_p2p_new(tt_wire *wire); /* returns NULL if out of memory */
 void tt_p2p_free(tt_p2p *p2p);
 
 void tt_p2p_post(tt_p2p *p2p, tt_p2p_message *message);
-/* Withdraws a receive whose message has not started to arrive. Returns false if it has, or if this is a send. */
+/* Withdraws a receive before its message starts to arrive. Returns false if the message has started, or if this is a send. */
 bool tt_p2p_withdraw(tt_p2p *p2p, tt_p2p_message *message);
-/* Returns true if only this rank itself could complete the message, and has not posted the matching send or receive. */
+/* Returns true if this rank waits for itself: the message is to or from this rank, and its counterpart was not posted. */
 bool tt_p2p_is_alone(const tt_p2p *p2p, const tt_p2p_message *message);
-/* Moves everything that can be moved now, and returns the list of finished messages. On failure, *status is
- * TUTTI_ERR_MISMATCH or another error, with the message in tutti_error. */
+/* Makes as much progress as is possible without waiting, and returns the list of finished messages. On failure, sets *status to
+ * TUTTI_ERR_MISMATCH or another error, and the text of tutti_error. */
 tt_p2p_message *tt_p2p_progress(tt_p2p *p2p, bool *moved, tutti_status *status);
-/* Removes all unfinished messages and returns them as a list. */
+/* Withdraws all unfinished messages, and returns them as a list. */
 tt_p2p_message *tt_p2p_drop(tt_p2p *p2p);
-/* Returns the i-th message that waits for other ranks, or NULL past the end: the first send to each rank, then all receives. */
+/* Returns the i-th message that waits for other ranks: first a send for each rank, then all receives. NULL past the end. */
 const tt_p2p_message *tt_p2p_waiting(const tt_p2p *p2p, int i);
-/* Returns true if the message waits for this rank. */
+/* Returns true if the message waits for a particular rank. */
 static inline bool tt_p2p_awaits(const tt_p2p_message *m, int rank) {
   return m->opened && !m->sends ? m->got.source == rank
                                 : m->peer == rank || m->peer == TUTTI_ANY_SOURCE;
 }
-/* Writes, for example, "receive 10 double with tag 3". */
+/* Describes a message in words, for example "receive 10 double with tag 3". */
 void tt_p2p_words(bool sends, uint64_t count, tutti_type type, int tag, char *text, size_t size);
 
 #endif

@@ -14,20 +14,20 @@ static bool sends(const tt_program *p, uint32_t k) {
   return p->sched->steps[p->transfers[k].step].kind == TT_SEND;
 }
 
-/* Returns a number that orders sends. No two are equal; earlier slices come first. */
+/* Returns a number by which sends are ordered. No two numbers are equal, because ties go to the earlier slice. */
 static uint64_t send_priority(const tt_program *p, int slice, uint32_t k) {
   const uint64_t step = p->alike ? (p->ntransfers + TT_FLIGHT - 1) / TT_FLIGHT : p->ntransfers;
   return ((uint64_t)slice * step + k) << 20 | (uint64_t)slice;
 }
 
-/* Returns the first message, from `k` up, to a peer of this level, or ntransfers if no such message is left. */
+/* Returns the first message, starting at index k, that goes to a peer at this level, or ntransfers if no message does. */
 static uint32_t first_to(const tt_wire *wire, const tt_program *p, uint32_t k, uint8_t level) {
   while (k < p->ntransfers && (!sends(p, k) || wire->paced.level[p->transfers[k].peer] != level))
     k++;
   return k;
 }
 
-/* Returns true if the slice's next message to that level comes after `than`, or does not exist. */
+/* Returns true if the slice has no more messages to peers at this level, or only messages with numbers above `than`. */
 static bool later(const tt_operation *o, int slice, uint32_t from, uint8_t level, uint64_t than) {
   const uint32_t k = first_to(o->wire, o->program, from, level);
   return k == o->program->ntransfers || send_priority(o->program, slice, k) > than;
@@ -39,7 +39,7 @@ void tt_pace_over(tt_run *r) {
     r->sent++;
 }
 
-/* Returns true if the message is the next one, or is sent together with it. */
+/* Returns true if message k is the next message of the run, or is sent together with the next message. */
 static bool is_next(const tt_run *r, uint32_t k) {
   const tt_transfer *all = r->program->transfers;
   return r->sent == k || (r->o->wire->paced.at_once && all[r->sent].step == all[k].step);

@@ -7,7 +7,7 @@
 
 #include "engine.h"
 
-/* Returns the size of positions lo .. hi - 1 of a span, in bytes. */
+/* Returns the size, in bytes, of the blocks at positions lo to hi - 1 of a span. */
 static inline uint64_t tt_run_span_bytes(const tt_run *r, const tt_span *span, uint32_t lo,
                                          uint32_t hi) {
   const tt_partition *blocks = &r->partition[span->buf];
@@ -22,7 +22,7 @@ static inline uint64_t tt_run_span_bytes(const tt_run *r, const tt_span *span, u
   return elements * r->o->reducer.element;
 }
 
-/* Returns the number of contiguous bytes at a cursor, and their address; 0 and NULL at the end. */
+/* Returns how many contiguous bytes start at a cursor, and sets *address. At the end, returns 0 and sets *address to NULL. */
 static inline uint64_t tt_contiguous(const tt_run *r, const tt_span *span, tt_cursor *c,
                                      char **address) {
   const uint32_t B = r->program->sched->blocks;
@@ -46,7 +46,7 @@ static inline uint64_t tt_contiguous(const tt_run *r, const tt_span *span, tt_cu
   return 0;
 }
 
-/* Returns the kept rounding errors of the numbers at a cursor, or NULL if the call keeps none. */
+/* Returns the rounding errors that are kept for the numbers at a cursor, or NULL if the call keeps none. */
 static inline float *tt_owed_at(const tt_run *r, const tt_span *span, const tt_cursor *c) {
   if (!r->fresh) return NULL;
   const uint32_t block = tt_span_block(span, c->at) % r->program->sched->blocks;

@@ -18,7 +18,7 @@ static uint32_t count_transfers(const tt_sched *s) {
   return n;
 }
 
-/* Numbers every message within its pair and direction. Returns false if out of memory. */
+/* Numbers all messages separately for each peer and direction. Returns false if out of memory. */
 static bool list_transfers(tt_program *p) {
   const tt_sched *s = p->sched;
   uint32_t *pair_of = calloc(4 * (size_t)s->ranks, sizeof *pair_of); /* 1 + index; 0: none yet */
@@ -56,7 +56,7 @@ static void turn_round(tt_program *p) {
       p->next[p->next_at[s->after[k] + 1]++] = i;
 }
 
-/* The tables share the program's allocation. */
+/* Allocates the program together with all of its tables. */
 tt_program *tt_program_new(const tt_sched *sched, const int *order, tt_shape shape) {
   const size_t n = sched->nsteps, transfers = count_transfers(sched);
   tt_program *p = calloc(1, sizeof *p + transfers * sizeof *p->transfers +

@@ -19,7 +19,7 @@ typedef struct tt_moving {
   bool exported, over;
 } tt_moving;
 
-/* Maximum number of bytes moved at a time, which limits the duration of one call of progress. */
+/* The maximum number of bytes that are moved at a time. It limits how long one pass can take. */
 enum { GULP = 1 << 20 };
 
 /* ---- steps ---- */
@@ -75,7 +75,7 @@ static bool my_turn(const tt_run *r, const tt_transfer *t) {
   return r->turn[t->pair] == t->turn;
 }
 
-/* Pushes as many bytes as the wire accepts. Returns true if anything moved. */
+/* Sends as much of a message as the wire accepts. Returns true if anything was sent. */
 static bool push_transfer(tt_run *r, const tt_step *step, const tt_transfer *t, tt_moving *m,
                           tutti_status *status) {
   const tt_operation *o = r->o;
@@ -121,7 +121,7 @@ static bool try_send(tt_run *r, const tt_step *step, uint32_t id, bool *ended,
   return moved;
 }
 
-/* Returns the number of bytes at the head of the stream that belong to transfer t; 0 if none have arrived. */
+/* Returns the number of bytes at the head of the stream that belong to message t, or 0 if none have arrived. */
 static size_t arrived_bytes(tt_run *r, const tt_transfer *t, tutti_status *status) {
   if (!my_turn(r, t)) return 0;
   const tt_operation *o = r->o;
@@ -134,7 +134,7 @@ static size_t arrived_bytes(tt_run *r, const tt_transfer *t, tutti_status *statu
   return n;
 }
 
-/* Announces the destination of bytes that have not arrived yet. Operands of a reduction have none: they are only viewed. */
+/* Tells the wire the destination of bytes that have not arrived yet. Operands of a reduction have none, as they are only read. */
 static void announce_transfer(tt_run *r, const tt_step *step, const tt_transfer *t, tt_moving *m) {
   if (!tt_wire_to(r->o, t->peer)->channel->expect || !my_turn(r, t)) return;
   char *to = NULL;
@@ -171,8 +171,8 @@ static bool try_recv(tt_run *r, const tt_step *step, uint32_t id, bool *ended,
   return moved;
 }
 
-/* Sets r->inputs to the bytes that have arrived from every peer. Returns the number of bytes that all peers have, at most
- * `all`. */
+/* Sets r->inputs to the data that have arrived from each peer. Returns the number of bytes that have arrived from all of them,
+ * but at most `all`. */
 static size_t line_up(tt_run *r, const tt_step *step, uint32_t id, const char *own, size_t all,
                       int *count, tutti_status *status) {
   const tt_program *p = r->program;
@@ -269,7 +269,7 @@ static uint64_t left_of(const tt_run *r, uint32_t id) {
   return left;
 }
 
-/* Returns the first peer of a step that is not ready, or -1 if all are. */
+/* Returns the first peer for which a step still has to wait, or -1 if all peers are ready. */
 static int unready_peer(const tt_run *r, uint32_t id) {
   const tt_program *p = r->program;
   for (uint32_t k = p->at[id]; k < p->at[id + 1]; k++) {
@@ -295,7 +295,7 @@ static int traced_peer(const tt_run *r, int peer) {
   return peer < r->o->wire->ranks ? peer : -1;
 }
 
-/* Like try_step; traces the step if tracing is on. */
+/* Tries to advance a step, and records the step in the trace if tracing is on. */
 static bool traced_step(tt_run *r, uint32_t id, bool *ended, tutti_status *status) {
   tt_trace *trace = r->o->trace;
   if (__builtin_expect(!trace, 1)) return try_step(r, id, ended, status);
@@ -315,7 +315,7 @@ static bool traced_step(tt_run *r, uint32_t id, bool *ended, tutti_status *statu
   return moved;
 }
 
-/* Replaces complete sums by their decoded values on this rank, too, so that all ranks have the same bits. */
+/* Rounds complete sums on this rank as compression rounds them for the others, so that all ranks have the same bits. */
 static void round_sums(tt_run *r, const tt_step *step) {
   tt_cursor at = tt_whole_span(&step->dst);
   char *to;
@@ -346,8 +346,8 @@ bool tt_run_progress(tt_run *r, tutti_status *status) {
   return moved;
 }
 
-/* A peer is awaited only for the next message of its pair. Later messages, and messages that wait for steps of this rank,
- * do not depend on that peer. */
+/* Waits are reported only for the next message of each pair. Later messages, and messages that depend on steps of this rank, do
+ * not wait for that peer. */
 bool tt_run_awaits(const tt_run *r, tt_awaits_fn *show, void *ctx) {
   const tt_program *p = r->program;
   for (uint32_t i = 0; i < r->nopen; i++) {
@@ -373,7 +373,7 @@ static uint64_t widest(const tt_sched *s) {
   return n;
 }
 
-/* All tables of the run share one allocation, at `inputs`. */
+/* Allocates all tables of a run together, at `inputs`. */
 static bool make_tables(tt_run *r) {
   const tt_program *p = r->program;
   size_t n = p->sched->nsteps + 1, wide = widest(p->sched);
@@ -393,7 +393,7 @@ static bool make_tables(tt_run *r) {
   return true;
 }
 
-/* Computes the address of block 0 of each buffer for this slice. Returns false if out of memory. */
+/* Computes, for this slice, the address of block 0 in each buffer. Returns false if out of memory. */
 static bool place_buffers(tt_run *r) {
   const tt_operation *o = r->o;
   const tt_sched *s = r->program->sched;

@@ -11,7 +11,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "position.h"
 
-/* Adds the bytes of one message to a stretch. */
+/* Extends a stretch by the data of one message. */
 static void add_message(const tt_run *r, const tt_transfer *t, const tt_step *step,
                         tt_stretch *all) {
   const tt_span *cargo = tt_step_cargo(step);
@@ -23,8 +23,8 @@ static void add_message(const tt_run *r, const tt_transfer *t, const tt_step *st
   all->bytes += bytes;
 }
 
-/* Adds a stretch of a part that starts at `begin` in the run's vector, and at `to` in the session's. Blocks are `sessions`
- * times as far apart in the run's vector. */
+/* Adds a stretch of one part to `all`. The part starts at `begin` in the run's vector and at `to` in the session's vector. Blocks
+ * are `sessions` times as far apart in the run's vector as in the session's. */
 static void add_stretch(tt_stretch *all, const tt_stretch *part, uint64_t begin, uint64_t to,
                         uint64_t sessions) {
   const uint64_t at = to + (part->at - begin) / sessions;
@@ -32,15 +32,15 @@ static void add_stretch(tt_stretch *all, const tt_stretch *part, uint64_t begin,
   all->bytes += part->bytes;
 }
 
-/* Returns true if this rank sends that message to a rank of another host. */
+/* Returns true if this message is a send to a rank on another host. */
 static bool leaves_host(const tt_run *r, const tt_transfer *t) {
   const tt_wire *w = r->o->wire;
   return r->program->sched->steps[t->step].kind == TT_SEND && t->peer < w->ranks &&
          !(w->near.wire && w->near.rank[t->peer] >= 0);
 }
 
-/* Returns the first virtual rank that this rank exchanges data with. These ranks are consecutive: with several aggregators,
- * they belong to one of them. */
+/* Returns the first virtual rank with which this rank exchanges data. All such ranks have consecutive numbers. If there are
+ * several aggregators, they belong to the same one. */
 static int first_virtual(const tt_run *r) {
   const tt_program *p = r->program;
   int first = p->sched->ranks;

@@ -15,13 +15,13 @@
 #include "flight.h"
 #include "why.h"
 
-/* Sizes of a part of the vector, in bytes. LEAST_OF_PART: shorter parts are not worth a separate system call. MOST_OF_PART:
- * less than a session of the aggregator stores, because the sum of a part is not read until the whole part has been sent
- * (aggregator/session.c). */
+/* Limits on the size of a part of the vector, in bytes. Parts shorter than LEAST_OF_PART are not worth a separate system call.
+ * MOST_OF_PART is less than the aggregator stores per session, because a rank does not read the sum of a part until it has sent
+ * the whole part (aggregator/session.c). */
 enum { LEAST_OF_PART = 1024, MOST_OF_PART = 3 << 19, SLICE_BYTES = 8 << 20 };
 
-/* Size of a part in bytes: the average, and the longest. Long vectors are divided into slices (plan_cache.c), unless their
- * blocks belong to ranks. Then a part has whole blocks, or is empty. */
+/* bytes_of_part returns the average size of a part of the vector, most_of_part the maximum, in bytes. Long vectors are divided
+ * into slices (plan_cache.c), unless each rank owns a block. In that case a part consists of whole blocks, or is empty. */
 static uint64_t bytes_of_part(const tt_aggregated *a, const tt_problem *p) {
   const bool whole = tt_coll_owned(p->coll);
   const double all = (double)(whole ? p->bytes : tt_min(p->bytes, TT_FLIGHT * SLICE_BYTES));
@@ -44,7 +44,7 @@ static bool does(tutti_coll coll) {
          coll == TUTTI_BROADCAST || coll == TUTTI_REDUCE_SCATTER || coll == TUTTI_ALLGATHER;
 }
 
-/* Returns the reason why an aggregator does not sum such calls, or NULL if it may. */
+/* Returns the reason why the aggregator does not sum such calls, or NULL if it may. */
 static const char *refusal(const tutti_comm *comm, const tt_call *c) {
   const bool alone = comm->plans->aggregated[0].hosts == comm->ranks; /* one rank per host */
   if (!does(c->coll)) return "the aggregator has no such collective";
@@ -81,8 +81,9 @@ double tt_aggregator_link(const tutti_comm *comm, double *delay) {
   return beta;
 }
 
-/* Finds the cheapest plan with the aggregator, of this family or (NULL) of all. Returns its number, from 1, and its
- * estimate. Returns 0 if no plan is possible, or if out of memory (then *seconds < 0). */
+/* Finds the cheapest plan that uses the aggregator. Unless `family` is NULL, considers only that family. Returns the number of
+ * the plan, starting at 1, and sets *seconds to its estimated time. Returns 0 if no plan is possible. If out of memory, returns 0
+ * and sets *seconds to -1. */
 static int cheapest_way(tutti_comm *comm, const tt_problem *p, const tt_override *override,
                         const tt_plan_spec *family, double *seconds) {
   double delay;
@@ -104,7 +105,7 @@ static int cheapest_way(tutti_comm *comm, const tt_problem *p, const tt_override
   return way;
 }
 
-/* Returns the plan that the user requires, or NULL. Sets *aggregates if it belongs to a family that uses an aggregator. */
+/* Returns the plan that the user has requested, or NULL. Sets *aggregates if plans of that family use an aggregator. */
 static const tt_plan_spec *wanted(const tutti_comm *comm, const tt_problem *p,
                                   const tt_override *override, bool *aggregates) {
   const tt_plan_spec *plan = tt_override_for(override, p->bytes);

@@ -23,8 +23,8 @@ static tt_record record_of(const tutti_comm *comm, const tt_call *call, const tt
 
 enum { RIVAL = 0x2545f491 }; /* part of the hash of a call that runs the rival of its plan */
 
-/* A hash of all calls so far: one comparison shows whether two ranks have always agreed. Each step is a bijection, so
- * ranks that differ in one call never agree after it. */
+/* Adds a call to the hash of all calls so far. Two ranks have made the same calls if their hashes are equal. Each step is a
+ * bijection, so after the hashes of two ranks differ, equal calls never make them equal again. */
 static uint32_t chain_of(uint32_t chain, uint32_t hash) {
   return ((chain << 5 | chain >> 27) ^ hash) * 0x9e3779b1u;
 }
@@ -69,9 +69,9 @@ void tt_show_over(tutti_comm *comm, bool wakes) {
 
 enum { TURNS = 16 }; /* polls, each with a yield, if there are more ranks than cores */
 
-/* Runs a whole operation without a request, if nothing else is in flight, the plan has a specialized fast path, and the
- * peers arrive in time. Returns false if nothing was done, or if the operation has started in its slot; then the next
- * request takes it over. */
+/* Tries to run a whole operation without a request. This requires a plan with a specialized fast path, no other operation in
+ * flight, and peers that arrive in time. Returns false if nothing was done, or if the operation has started in its slot. In the
+ * latter case the next request takes the operation over. */
 static bool finish_at_once(tutti_comm *comm, const tt_call *call, const tt_plan *plan,
                            uint32_t serial) {
   tt_flight *f = comm->flight;
@@ -102,7 +102,7 @@ static bool finish_at_once(tutti_comm *comm, const tt_call *call, const tt_plan 
   return false;
 }
 
-/* `serial` is that of a recent call, or 0. */
+/* `serial` is the serial number of a remembered call, or 0. */
 static tutti_status run(tutti_comm *comm, const tt_call *call, const tt_plan *plan,
                         uint32_t serial) {
   tutti_status status = TUTTI_OK;
@@ -121,7 +121,7 @@ tutti_status tt_call_run(tutti_comm *comm, const tt_call *call, const tt_plan *p
 
 /* ---- from entering to leaving ---- */
 
-/* Returns the slot that remembers a call. Calls that alternate differ in their collective, root or result. */
+/* Returns the slot for a call. Alternating calls differ in collective, root or result, so they usually get different slots. */
 static tt_recent *recent_of(tt_flight *f, const tt_call *c) {
   const uintptr_t hash =
       (uintptr_t)c->dst >> 6 ^ (uintptr_t)c->coll * 3 ^ (uintptr_t)(unsigned)c->root;
@@ -151,7 +151,7 @@ static tutti_status run_as_request(tutti_comm *comm, const char *function, const
   return status;
 }
 
-/* Runs a call that differs from all recent ones, and remembers it in *r. */
+/* Runs a call that differs from all recent calls, and remembers it in *r. */
 static tutti_status run_new(tutti_comm *comm, const char *function, const tt_call *call,
                             tt_check_fn *check, tt_recent *r) {
   bool in_place;

@@ -127,7 +127,7 @@ static const tt_request_ops group_ops = {
 
 /* ---- the end ---- */
 
-/* Returns the number of calls, starting with `i`, that become one list. */
+/* Returns the number of consecutive calls, starting with call `i`, that are combined into one list. */
 static size_t length_of_list(const tt_group *g, size_t i) {
   const tt_call *first = &g->kept[i].call;
   size_t n = 1;

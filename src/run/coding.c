@@ -37,7 +37,7 @@ static tutti_status find_nodes(const tutti_comm *comm, tt_coded_plans *x) {
   if (made) tt_comm_near(comm, near);
   for (size_t r = 0; made && r < P; r++) {
     const tt_rank_info *is = &comm->info[r];
-    /* a rank that shares no memory with the others of its node counts as a separate node */
+    /* a rank that shares no memory with other ranks of its node counts as a separate node */
     x->node[r] = is->index >= 0 ? is->placement.node : -1 - (int)r;
     x->far[r] = near[r] < 0;
   }
@@ -76,7 +76,7 @@ void tt_coding_set(tutti_comm *comm, const tt_code_wish *wish) {
 
 /* ---- the calls ---- */
 
-/* Excludes simulated networks, which carry whole messages, and communicators with helpers, which use separate levels. */
+/* Returns true if a call may use compression. Simulated networks carry whole messages, and helpers have separate levels. */
 static bool may_be_coded(const tutti_comm *comm, const tt_call *c) {
   const tt_code code = tt_call_wish(comm, c)->code;
   return code && tt_over_net(comm) && !comm->net->traits.simulated && !comm->helpers &&
@@ -111,7 +111,7 @@ static bool is_near(uint64_t a, uint64_t b) {
   return a <= 2 * b && b <= 2 * a;
 }
 
-/* Returns the verdict of the nearest size, or NULL. */
+/* Returns the verdict that was measured at the nearest vector size, or NULL. */
 static const tt_code_verdict *verdict_for(const tutti_comm *comm, const tt_call *c) {
   const tt_coded_plans *x = &comm->plans->coded;
   const tt_code_verdict *best = NULL;
@@ -154,7 +154,7 @@ void tt_coding_verdict_say(const tutti_comm *comm, const tt_call *c, tt_text *t)
 
 /* ---- the choice ---- */
 
-/* Adds the choice with codes to the choice without them. */
+/* Adds the best choice with compression to a pair that already has the choice without it. */
 static tutti_status add_coded(tutti_comm *comm, const tt_call *c, const tt_problem *plain,
                               tt_code_pair *pair) {
   tt_chooser *coded;

@@ -14,7 +14,7 @@
 #include "process.h"
 #include "wires.h"
 
-/* A rank, in a communicator's table of all ranks. It is kept small because a job may have very many ranks. */
+/* A rank's entry in the communicator's table of all ranks. Entries are small because a job may have very many ranks. */
 typedef struct tt_rank_info {
   int32_t index; /* of its heap among those of its node, which share memory; -1: none */
   tt_colors placement;
@@ -24,7 +24,7 @@ typedef struct tt_rank_info {
 } tt_rank_info;
 _Static_assert(sizeof(tt_rank_info) == 40, "a job may have very many ranks");
 
-/* The number of ranks per core, which determines how ranks wait, and their costs. */
+/* The number of ranks per core. It determines how ranks wait, and is an input of the cost model. */
 typedef struct tt_load {
   double ranks_per_core;      /* if all ranks share memory */
   bool crowded;               /* the job has more ranks than cores here, so waiting ranks do not spin */
@@ -32,7 +32,7 @@ typedef struct tt_load {
   double host_ranks_per_core; /* on the most loaded host */
 } tt_load;
 
-/* Settings without pointers, which are sent to joining ranks as they are. */
+/* Settings without pointers. They are sent to joining ranks as raw bytes. */
 typedef struct tt_plain_settings {
   tutti_contract contract;
   tt_code_wish wish; /* how messages between nodes may be coded */
@@ -45,14 +45,14 @@ typedef struct tt_plain_settings {
   char name[TT_WORDS]; /* empty: none */
 } tt_plain_settings;
 
-/* Settings of the caller or the environment. A duplicate and a successor inherit all except `explains`. */
+/* Settings from the caller or the environment. Duplicates and successors inherit all of them except `explains`. */
 typedef struct tt_settings {
   tt_plain_settings plain;
   tt_override override; /* plans that this process requires or excludes */
   bool explains;        /* logs, once per kind of call, which plan runs, and why */
 } tt_settings;
 
-/* The holder of a communicator. With TT_ASKED, another thread asks the holder to send an abort before it leaves. */
+/* The kind of thread that holds a communicator. The flag TT_ASKED asks the holder to send an abort before it leaves. */
 typedef enum tt_hold { TT_FREE, TT_CALLER, TT_DRIVER, TT_ASKED = 4 } tt_hold;
 
 struct tutti_comm {
@@ -60,12 +60,12 @@ struct tutti_comm {
   int helpers; /* the last ranks, which contribute no data */
   int joiners; /* ranks that joined when this one was made */
   tt_wire *wire;
-  /* The message transport: `wire`, a part of it, or a separate one that is used to create communicators and to progress
-   * them; or NULL. */
+  /* The transport for messages. It is `wire`, a part of `wire`, a separate transport for creating and progressing communicators,
+   * or NULL. */
   tt_wire *net;
   bool beside;  /* `net` is not part of the wire */
-  /* Communicators made from this one use no aggregator: this one has none, or it failed because it lost the aggregator,
-   * as far as this rank has noticed. */
+  /* True if communicators that are made from this one use no aggregator. Either this communicator has none, or it has failed
+   * because it lost the aggregator, as far as this rank has noticed. */
   bool no_aggregator;
   tt_heap *heap;
   tt_rank_info *info; /* per rank */
@@ -86,23 +86,23 @@ struct tutti_comm {
 
 /* ---- properties ---- */
 
-/* Returns how many ranks share memory with this one, itself included. near (may be NULL): near[r]
- * is r's index among them, or -1. */
+/* Returns the number of ranks that share memory with this rank, including itself. If `near` is not NULL, sets near[r] to the
+ * index of rank r among these ranks, or to -1. */
 int tt_comm_near(const tutti_comm *comm, int *near);
-/* Returns true if the wire uses the network. */
+/* Returns true if the communicator's wire sends messages over the network. */
 static inline bool tt_over_net(const tutti_comm *comm) {
   return comm->net && !comm->beside;
 }
-/* Returns true if this rank was notified that the communicator has ended. */
+/* Returns true if this rank was notified that another rank has ended the communicator. */
 static inline bool tt_comm_is_over(const tutti_comm *comm) {
   tt_wire *w = comm->wire;
   /* model: abort:hear, wake:last */
   if (w->over && !atomic_load_explicit(w->over, memory_order_acquire)) return false;
   return w->peer->aborted(w, NULL, 0);
 }
-/* Returns the time after which a wait fails, in s, or 0 if it never does. */
+/* Returns the timeout for waits, in seconds, or 0 if waits never time out. */
 double tt_comm_timeout(const tutti_comm *comm);
-/* Returns the number of ranks that contribute data to a call; these are the first ranks. */
+/* Returns the number of ranks that contribute data to a call. They are the lowest-numbered ranks. */
 static inline int tt_call_data(const tutti_comm *comm, const tt_call *call) {
   return call->everyone ? comm->ranks : comm->ranks - comm->helpers;
 }
@@ -114,8 +114,8 @@ static inline size_t tt_window_bytes(const tutti_comm *comm) {
 
 /* ---- entering and leaving ---- */
 
-/* A communicator that is not listed and has no network is used by its caller alone, so a plain
- * store is enough. Two callers that enter simultaneously are not always detected. */
+/* Enters a communicator with a plain store. This suffices if the communicator has no network and is not listed, because then only
+ * its caller uses it. Two callers that enter at the same time are not always detected. */
 static inline bool tt_comm_enter_simply(tutti_comm *comm) {
   /* order: acquire, of the lock that its last holder released (check-tsan) */
   const bool simple = atomic_load_explicit(&tt_process.usable, memory_order_relaxed) && comm &&
@@ -130,29 +130,29 @@ static inline void tt_comm_leave_simply(tutti_comm *comm) {
   /* order: releases the lock (check-tsan) */
   atomic_store_explicit(&comm->busy, TT_FREE, memory_order_release);
 }
-/* Holds a communicator for `by`. Returns false if another thread holds it; then *held is that holder. */
+/* Tries once to acquire a communicator as `by`. If another thread holds it, returns false and sets *held to that holder. */
 static inline bool tt_comm_hold(tutti_comm *comm, tt_hold by, int *held) {
   *held = TT_FREE;
   /* order: seq_cst, a lock of one process (check-tsan) */
   return atomic_compare_exchange_strong(&comm->busy, held, (int)by);
 }
-/* Holds it for its caller once no other thread drives it. Returns false if another caller is inside. */
+/* Acquires the communicator for a caller once no other thread drives it. Returns false if another caller is inside. */
 bool tt_comm_hold_for_caller(tutti_comm *comm);
-/* Called by a thread that does not hold the communicator: the holder sends the abort in `flight`; if no thread holds it, this
- * one does. */
+/* Called by a thread that does not hold the communicator. Requests that the abort in `flight` be sent. The thread that holds the
+ * communicator sends it. If no thread holds the communicator, the calling thread sends the abort itself. */
 void tt_comm_ask_abort(tutti_comm *comm);
-/* Also enters a communicator that has failed. */
+/* Enters a communicator even if it has failed. */
 tutti_status tt_comm_enter_failed_too(tutti_comm *comm, const char *function);
 
 /* ---- failures (diagnose.c) ---- */
 
-/* Makes every later call fail with this status and comm->why. If `tell`, also aborts the other ranks. Returns false if the
- * communicator had already failed for another reason. */
+/* Breaks the communicator: every later call fails with this status and the message in comm->why. If `tell`, also aborts the other
+ * ranks. Returns false if the communicator had already failed for another reason. */
 bool tt_comm_break(tutti_comm *comm, tutti_status status, bool tell);
 /* ---- progress (progress.c) ---- */
 
-/* Makes one pass over all operations in flight, on this communicator and others. Returns true if anything moved. The comm is
- * entered. */
+/* Makes one pass over all operations in flight, on this communicator and on others. Returns true if anything moved. The caller
+ * has entered the communicator. */
 bool tt_progress(tutti_comm *comm);
 
 #endif

@@ -38,7 +38,7 @@ static stretch stretch_of(const tt_call *c, const size_t *counts, uint32_t lo, u
                    elements_before(c, counts, hi) * element};
 }
 
-/* The parts of the vectors that a call reads and writes, which may be empty. */
+/* Determines which parts of its vectors a call reads and writes on this rank. Both parts may be empty. */
 static void stretches_of(const tutti_comm *comm, const tt_call *c, stretch *src, stretch *dst) {
   const tt_sched like = tt_call_outline(comm, c);
   uint32_t lo, hi;
@@ -58,8 +58,7 @@ bool tt_call_on_device(const tt_call *c) {
   return tt_device() && (tt_on_device(c->src, NULL) || tt_on_device(c->dst, NULL));
 }
 
-/* Reserves staging memory for a call. `sum` is the call if it is an allreduce of one vector, which the devices may sum;
- * otherwise it is NULL. */
+/* Reserves staging memory for a call. `sum` is NULL unless the call is an allreduce of one vector, which the devices may sum. */
 static tutti_status stage(tutti_comm *comm, const char *function, int number, const tt_call *sum,
                           const tt_staged_part *parts, size_t n, size_t bytes, char **host,
                           tt_staged **staged) {
@@ -114,7 +113,7 @@ void tt_device_list_free(tt_list *hosted) {
   free((void *)(uintptr_t)hosted->srcs);
 }
 
-/* Returns true if any buffer lies on a device; *number is that of the device. */
+/* Returns true if any buffer of the list is in device memory. Sets *number to the number of the device. */
 static bool list_on_device(const tt_list *list, int *number) {
   for (size_t i = 0; i < list->n; i++)
     if (list->counts[i] &&
@@ -123,7 +122,7 @@ static bool list_on_device(const tt_list *list, int *number) {
   return false;
 }
 
-/* Sets the parts of a list's buffers that lie on the device. Returns the size of their staging memory, in bytes. */
+/* Fills in `parts` for the buffers in a list that are on the device. Returns their total staging size, in bytes. */
 static size_t lay_out(const tt_list *list, tt_staged_part *parts) {
   const size_t element = tutti_type_size(list->type);
   size_t at = 0;
@@ -171,15 +170,15 @@ tutti_status tt_device_list(tutti_comm *comm, const char *function, const tt_lis
 
 /* ---- a run ---- */
 
-/* Returns true if the input may arrive in pieces. This excludes scaled vectors, which are multiplied when the operation
- * starts. */
+/* Returns true if the request can start before all of its input has been copied from the device. This excludes scaled vectors,
+ * which are multiplied when the operation starts. */
 static bool comes_in_pieces(const tutti_request *r) {
   const tt_user_op *user = tt_op_user(r->call.op);
   return r->ops == &tt_collective_ops && !(user && !user->fn);
 }
 
-/* If `input`, waits until all input has arrived. Otherwise, waits until the result, which is final, is on the device. Drives
- * the communicator while the input arrives, because the stream may wait for an earlier call. */
+/* Waits for copies between the device and the host. If `input`, waits until all input has arrived; otherwise, until the final
+ * result is on the device. Drives the communicator while the input arrives, because the stream may wait for an earlier call. */
 static tutti_status await_device(tutti_request *r, bool input) {
   tutti_status status = TUTTI_OK;
   tt_long_wait wait = tt_long_wait_begin("");

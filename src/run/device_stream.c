@@ -20,7 +20,7 @@ static void free_those_over(tutti_comm *comm) {
   }
 }
 
-/* Waits until at most `most` calls are in flight. The comm is entered. Returns false if interrupted. */
+/* Waits until at most `most` calls are in flight. Returns false if interrupted. The caller has entered the communicator. */
 static bool wait_for_streams(tutti_comm *comm, int most) {
   free_those_over(comm);
   while (comm->flight->on_streams.n > most) {
@@ -47,7 +47,7 @@ static void append(tutti_comm *comm, tutti_request *r) {
   f->on_streams.n++;
 }
 
-/* Returns true if tutti's thread may drive this communicator, and requests the thread. */
+/* Returns true if tutti's progress thread may drive this communicator. If it may, requests the thread. */
 static bool has_driver(tutti_comm *comm) {
   if (tt_over_net(comm) && !comm->net->traits.any_thread) return false;
   if (!comm->flight->on_streams.thread) tt_thread_want(true);
@@ -55,7 +55,7 @@ static bool has_driver(tutti_comm *comm) {
   return true;
 }
 
-/* If the devices may sum, they map each other's memory before the stream is held. */
+/* Makes the stream wait for the call. If the devices may compute the sum, they map each other's memory before that. */
 static void hold_when_decided(tutti_comm *comm, tutti_request *r) {
   while (tt_staged_undecided(r->staged) && r->state != TT_COMPLETE)
     if (!tt_progress(comm)) tt_watch_peers(comm), sched_yield();

@@ -14,7 +14,7 @@ static bool is_shaped(tt_shape shape) {
   return shape == TT_SHAPE_ONE_SHOT || shape == TT_SHAPE_TWO_SHOT;
 }
 
-/* Estimates the time of kernels and of the host. Returns false if it is unknown how the ranks share devices. */
+/* Estimates the times of a sum by kernels and by the host. Returns false if it is not known how ranks share devices. */
 static bool price(const tutti_comm *comm, uint64_t bytes, double plan, tt_device_price *price) {
   const int devices = tt_stager_devices(comm->flight->stager);
   const tt_profile *p = &comm->plans->setting.profile;
@@ -41,7 +41,7 @@ bool tt_kernels_pay(const tutti_comm *comm, const tt_call *call, const tt_plan *
   return prefers_kernels(comm, &p);
 }
 
-/* Sets *fits if kernels can replace the plan, or its first steps. */
+/* Sets *fits to whether kernels can replace the whole plan, or its first steps. */
 static tutti_status fits(tutti_comm *comm, const tt_call *call, const tt_plan_spec *plan,
                          bool *fits) {
   tt_ask ask = {.plan = plan,
@@ -69,7 +69,7 @@ static tutti_status fits(tutti_comm *comm, const tt_call *call, const tt_plan_sp
   return status;
 }
 
-/* Returns the reason why the host must sum the call regardless of the estimates, or NULL. */
+/* Returns the reason why the host must compute the sum, whatever the estimates are, or NULL if kernels may. */
 static const char *refusal(const tutti_comm *comm, const tt_call *call, bool fits) {
   const tt_wire *among =
       comm->wire->near.wire ? comm->wire->near.wire : comm->wire; /* ranks that kernels serve */

@@ -35,7 +35,7 @@ int tt_record_words(const tt_record *r, char *text, size_t size) {
   return n;
 }
 
-/* Adds the communicator's name to the reason. */
+/* Appends the name of the communicator to the reason for a failure. */
 static void add_name(tutti_comm *comm) {
   char text[TT_WHY];
   snprintf(text, sizeof text, "communicator '%s': %.*s", comm->settings.plain.name,
@@ -64,8 +64,8 @@ tutti_status tt_break_if_memory(tutti_comm *comm, tutti_status status) {
   return tt_fail(comm->broken, "%s", comm->why);
 }
 
-/* Finds the earliest operation up to `seq` for which some peer's record differs from this rank's, as far back as
- * records reach. */
+/* Finds the earliest operation, up to number `seq`, in which another rank made a different call than this rank. Searches only as
+ * far back as the ranks keep records. */
 static bool differs(tutti_comm *comm, uint64_t seq, tt_record *mine, tt_record *theirs, int *peer) {
   const tt_peer_ops *ops = comm->wire->peer;
   for (uint32_t back = (uint32_t)tt_min(seq, TT_RECALL) + 1; back-- > 0;) {
@@ -78,8 +78,8 @@ static bool differs(tutti_comm *comm, uint64_t seq, tt_record *mine, tt_record *
   return false;
 }
 
-/* Returns true if some rank made a different call, and describes the ranks and their calls in comm->why. If `certain`,
- * always returns true. If records must be requested, a later difference may be known before the first. */
+/* Returns true if some rank made a different call, and describes the ranks and their calls in comm->why. If `certain`, always
+ * returns true. If records must be requested from peers, a later difference may be found before the first one. */
 static bool find_mismatch(tutti_comm *comm, const tt_operation *o, bool certain) {
   const tt_peer_ops *ops = comm->wire->peer;
   tt_record mine, theirs;
@@ -117,7 +117,7 @@ bool tt_comm_differs(tutti_comm *comm) {
   return comm->flight->seq && differs(comm, comm->flight->seq - 1, &mine, &theirs, &peer);
 }
 
-/* Formats how a peer ended: "died, killed by SIGKILL", or the network's words. */
+/* Describes how a peer's process ended, for example "died, killed by SIGKILL", or gives the reason that the network reported. */
 static void exit_of(const tutti_comm *comm, int peer, char *words, size_t size) {
   const tt_rank_info *w = &comm->info[peer];
   const bool near =
@@ -131,9 +131,8 @@ static void exit_of(const tutti_comm *comm, int peer, char *words, size_t size) 
   }
 }
 
-/* Called if the aggregator's connection ended while this rank waited for it in an operation. If the aggregator still
- * runs, it may have ended the sums because a rank died: then that rank, *peer, is the cause. Returns false if no rank
- * died. */
+/* Called if the connection to the aggregator ended while this rank was waiting. If the aggregator is still running, it may have
+ * ended the sums because a rank died; sets *peer to that rank. Returns false if no rank died. */
 static bool find_lost_rank(tutti_comm *comm, int *peer) {
   const tt_outside *out = comm->wire->outside;
   if (!out->ops->answers(out->wire)) return false;
@@ -157,15 +156,15 @@ static void break_for_aggregator(tutti_comm *comm, const tt_operation *o) {
   comm->no_aggregator |= tt_comm_break(comm, TUTTI_ERR_PEER_LOST, true);
 }
 
-/* Returns a rank that a message waits for and that has died, or -1. */
+/* Returns the number of a dead rank that a message waits for, or -1 if all ranks that it waits for are alive. */
 static int lost_peer(tutti_comm *comm, const tt_p2p_message *m) {
   for (int r = 0; r < comm->ranks; r++)
     if (tt_p2p_awaits(m, r) && !comm->wire->peer->alive(comm->wire, r)) return r;
   return -1;
 }
 
-/* Breaks the communicator because `peer` died while this rank waited for it in an operation's step, or for a message
- * (m, or NULL). */
+/* Breaks the communicator because `peer` died while this rank was waiting for it, either in a step of an operation or for message
+ * m. m is NULL for an operation. */
 static void break_for_lost(tutti_comm *comm, int peer, const tt_p2p_message *m,
                            const tt_operation *o, uint32_t step) {
   char how[128], what[128];
@@ -184,7 +183,7 @@ static void break_for_lost(tutti_comm *comm, int peer, const tt_p2p_message *m,
   tt_comm_break(comm, TUTTI_ERR_PEER_LOST, true);
 }
 
-/* The peer that an operation waits for: a dead one if there is any, otherwise the first. */
+/* The peer that an operation waits for. If an operation waits for several peers, a dead peer comes first. */
 typedef struct awaited {
   tutti_comm *comm;
   uint64_t seq;
@@ -194,7 +193,7 @@ typedef struct awaited {
   bool asks; /* request the records of their calls */
 } awaited;
 
-/* Requests the record of the awaited peer. If that is an aggregator, requests those of all ranks, for which it may wait. */
+/* Requests the call record of a peer. If the peer is an aggregator, requests those of all ranks, since it may wait for them. */
 static void ask_awaited(const awaited *a, int peer) {
   tt_wire *w = a->comm->wire;
   const bool is_rank = peer < w->ranks;
@@ -217,8 +216,8 @@ static bool worst(void *ctx, int peer, uint32_t step) {
   return beyond || dead;
 }
 
-/* Called if a peer's memory disappeared while it was read, because its process is exiting or has exited. Returns true if
- * a dead rank was found and reported. */
+/* Called if reading a peer's memory failed because the process of the peer is exiting or has exited. Returns true if a dead rank
+ * was found and reported. */
 static bool says_who_died(tutti_comm *comm, const tt_operation *o) {
   for (int look = 0; look < LOOKS; look++) {
     awaited a = {.comm = comm, .seq = o->stamp.seq, .peer = -1};
@@ -269,12 +268,12 @@ void tt_break_messages(tutti_comm *comm, tutti_status status) {
   tt_comm_break(comm, status, true);
 }
 
-/* Returns the time since the wait started, in us. The wait may have been restarted since `now` was read. */
+/* Returns the time since the wait started, in microseconds. The result is 0 if the wait was restarted in the meantime. */
 static uint64_t waited_for(const tt_wait_policy *p, uint64_t now) {
   return p->since ? now - p->since : 0;
 }
 
-/* Checks messages as tt_look_after checks operations. A message that the caller does not wait for may take any time. */
+/* Checks whether messages wait for dead or late peers. A message that the caller does not wait for has no time limit. */
 static void look_after_messages(tutti_comm *comm, tt_wait_policy *p, uint64_t now) {
   const tt_p2p_message *m,
       *late = p->by && !p->by->ops->group ? p->by->message : tt_p2p_waiting(comm->flight->p2p, 0);
@@ -297,9 +296,9 @@ void tt_look_for_launcher(tutti_comm *comm) {
   tt_comm_break(comm, TUTTI_ERR_PEER_LOST, true);
 }
 
-/* Called from time to time while nothing moves: checks whether the awaited peers are alive, and whether they made the
- * same calls. Before it reports a dead or far-ahead peer, it tries the operation again, which may find data that the peer
- * sent before. */
+/* Called periodically while nothing moves. Checks whether the peers that this rank waits for are alive, and whether they made the
+ * same calls. Before reporting that a peer is dead or far ahead, tries the operation again, because data from that peer may have
+ * arrived. */
 void tt_look_after(tutti_comm *comm, tt_wait_policy *p, uint64_t now) {
   char reason[TT_WHY]; /* the rank that reported a failure may have died since */
   comm->wire->peer->aborted(comm->wire, reason, sizeof reason);

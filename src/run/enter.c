@@ -18,7 +18,7 @@ bool tt_comm_hold_for_caller(tutti_comm *comm) {
   return true;
 }
 
-/* If `failed`, also enters a communicator that has failed. */
+/* Enters a communicator, even a failed one if `failed` is true. */
 static tutti_status enter_with_care(tutti_comm *comm, const char *function, bool failed) {
   tutti_status status = tt_alive();
   if (status) return status;
@@ -48,8 +48,8 @@ tutti_status tt_comm_enter_failed_too(tutti_comm *comm, const char *function) {
   return tt_comm_enter_simply(comm) ? TUTTI_OK : enter_with_care(comm, function, true);
 }
 
-/* Only one thread at a time may call a network, so the thread inside sends the abort that another thread requested. After it
- * has released `busy`, it does not access the communicator any more, because the owner may free it. */
+/* Leaves a communicator with a network. Only one thread at a time may call the network, so the thread inside sends an abort that
+ * another thread requested. After `busy` is released, the communicator must not be accessed, because its owner may free it. */
 static void leave_net(tutti_comm *comm) {
   for (int held = atomic_load(&comm->busy);
        !atomic_compare_exchange_strong(&comm->busy, &held, TT_FREE);

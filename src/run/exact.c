@@ -15,7 +15,7 @@
 #include "request.h"
 #include "superacc.h"
 
-/* Contiguous numbers. src or dst is NULL if this rank contributes or receives none. */
+/* A stretch of contiguous numbers. src is NULL if this rank contributes none of them, and dst is NULL if it receives none. */
 typedef struct stretch {
   const char *src;
   char *dst;
@@ -54,7 +54,7 @@ static size_t blocks_of(size_t reals) {
   return (reals + TT_BLOCK - 1) / TT_BLOCK;
 }
 
-/* Size of a window in bytes: as much as stays in the cache, or the longest words of a block if they need more. */
+/* Returns the size of a window, in bytes. A window fits in the cache, unless the longest encoding of a single block is larger. */
 static size_t capacity_of(const tutti_comm *comm) {
   return tt_max(tt_window_bytes(comm), sizeof(int64_t) * TT_BLOCK * TT_EXACT_WORDS);
 }
@@ -83,7 +83,7 @@ static tt_exact *new_exact(tutti_comm *comm, const tt_call *call, size_t stretch
   return x;
 }
 
-/* Hashes the arguments that must be the same on all ranks. The plans of the parts are not included. */
+/* Hashes the arguments that must be the same on all ranks, except for the plans of the individual parts. */
 static uint32_t hash_exact_call(const tt_call *c, uint64_t counts) {
   uint64_t h = tt_mix((uint64_t)c->coll | (uint64_t)c->type << 8 |
                       (uint64_t)tt_op_kind(c->op) << 16 | (uint64_t)(uint32_t)c->root << 32);
@@ -92,7 +92,7 @@ static uint32_t hash_exact_call(const tt_call *c, uint64_t counts) {
 
 static const tt_request_ops exact_ops;
 
-/* Creates the request of x, whose stretches are set. Frees x on failure; x may be NULL. */
+/* Creates the request for an exact sum whose stretches have been set. x may be NULL. Frees x on failure. */
 static tutti_status create_exact_request(tutti_comm *comm, const char *function, tt_exact *x,
                                          tutti_request **whole) {
   for (size_t i = 0; x && i < x->stretches; i++) x->blocks += blocks_of(x->stretch[i].reals);
@@ -115,7 +115,7 @@ static tutti_status create_exact_request(tutti_comm *comm, const char *function,
   return TUTTI_OK;
 }
 
-/* Adds each rank's block of a reduce_scatter; only this rank's block has a destination. Returns a hash of the counts. */
+/* Adds the block of every rank to a reduce_scatter. Only this rank's block has a destination. Returns a hash of the counts. */
 static uint64_t add_owned(tutti_comm *comm, const tt_call *c, tt_exact *x) {
   const char *src = c->src;
   uint64_t hash = 0;
@@ -177,7 +177,7 @@ tutti_status tt_exact_list(tutti_comm *comm, const char *function, const tt_list
 
 /* ---- blocks ---- */
 
-/* Moves to the next stretch that is not empty. */
+/* Advances to the next stretch that has any numbers. */
 static void skip_empty_stretches(const tt_exact *x, spot *s) {
   while (s->stretch < x->stretches && s->at >= x->stretch[s->stretch].reals) {
     s->stretch++;
@@ -199,7 +199,7 @@ static size_t words_at(const tt_exact *x, const spot *s) {
   return reals_at(x, s) * tt_exact_words(&x->breadth[s->block], x->width);
 }
 
-/* Returns the numbers of a block, multiplied (in `capacity`) if the op requires that; NULL: this rank contributes none. */
+/* Returns the numbers of a block, stored in `capacity` if they must be multiplied, or NULL if this rank contributes none. */
 static const void *numbers_at(const tt_exact *x, const spot *s, double capacity[TT_BLOCK]) {
   const stretch *v = &x->stretch[s->stretch];
   const char *src = v->src ? v->src + s->at * x->bytes : NULL;
@@ -240,7 +240,7 @@ static tt_call measuring(tt_exact *x) {
                    .everyone = true};
 }
 
-/* Fills a window with the words of as many blocks as fit, at least one. */
+/* Fills a window with as many encoded blocks as fit, and at least one. Returns the call that sums the window. */
 static tt_call summing(tutti_comm *comm, tt_exact *x, size_t place) {
   const size_t capacity = capacity_of(comm) / sizeof(int64_t);
   int64_t *window = (int64_t *)comm->sums + place * capacity;
@@ -268,7 +268,7 @@ static tt_call summing(tutti_comm *comm, tt_exact *x, size_t place) {
                    .root = x->said.root};
 }
 
-/* Converts a window's sums back to numbers. */
+/* Converts the integer sums in a window back to floating point numbers. */
 static void take_out(const tutti_request *part, const tt_exact *x, size_t place) {
   const int64_t *words = part->call.dst;
   spot s = x->from[place];

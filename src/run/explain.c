@@ -15,7 +15,7 @@ tutti_status tt_text_hand_over(tt_text *t, char **text) {
   return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a text");
 }
 
-/* exact is 1 + the type of the numbers that are summed exactly, or 0. */
+/* `exact` is 0, or 1 + the type of the numbers if they are summed exactly. */
 static tutti_status say(tt_chooser *c, const tt_why *why, int exact, int json, char **text) {
   tt_text t = {0};
   if (exact && !json) tt_exact_words_say(&t, (tutti_type)(exact - 1), tt_chooser_model(c)->ranks);
@@ -33,7 +33,7 @@ tutti_status tt_explain(tt_chooser *c, const tt_problem *problem, const tt_overr
   return status;
 }
 
-/* As tt_explain. If the process has a device, also explains how its vectors are summed. */
+/* Explains the plan for a problem. If the process has a device, also explains how vectors on the device are summed. */
 static tutti_status explain_with_device(tutti_comm *comm, const tt_call *call, tt_chooser *c,
                                         const tt_problem *problem, int json, char **text) {
   tt_why why;
@@ -69,7 +69,7 @@ tutti_status tt_explain_call(tutti_comm *comm, const tt_call *call, int json, ch
   return status;
 }
 
-/* Logs the explanation line by line. Called once per kind of call, when its plan is made. */
+/* Logs, line by line, which plan runs for a call. Called once per kind of call, when the plan is made. */
 void tt_comm_say_why(tutti_comm *comm, const tt_call *call) {
   char *text;
   if (comm->rank != 0 || tt_explain_call(comm, call, 0, &text)) return;

@@ -18,7 +18,7 @@ typedef struct tt_place {
   bool rival;        /* the rival of the plan runs (rival.c) */
 } tt_place;
 
-/* A blocking call that passed its checks. Its arguments determine in which slot it is remembered. */
+/* A recent blocking call with valid arguments. The arguments determine the slot that remembers the call. */
 enum { TT_RECENT = 8 };
 typedef struct tt_recent {
   tt_call call;
@@ -65,93 +65,92 @@ typedef struct tt_flight {
   } on_streams;
 } tt_flight;
 
-/* Sends an abort to the other ranks, if one was requested. `busy` is held. */
+/* Sends an abort to the other ranks if a thread has requested one. The calling thread holds `busy`. */
 void tt_comm_send_abort(tutti_comm *comm);
 
 /* ---- starting (blocking.c) ---- */
 
-/* Publishes the call as operation flight->seq, and starts it in its slot. `serial` is that of a recent call, or 0. */
+/* Publishes a call as operation flight->seq and starts it in its slot. `serial` identifies a remembered call, or is 0. */
 void tt_place_begin(tutti_comm *comm, tt_place *place, const tt_call *call, const tt_plan *plan,
                     uint32_t serial);
-/* Forgets the recent calls, whose plans may be gone. */
+/* Forgets all recent calls. Used when their plans may have been freed. */
 void tt_recent_forget(tutti_comm *comm);
-/* Publishes which operations have completed on this rank. */
+/* Tells the other ranks which operations have completed on this rank. */
 void tt_show_over(tutti_comm *comm, bool wakes);
 
 /* ---- driving (progress.c) ---- */
 
-/* Makes one pass over the other listed communicators that no thread is using. `mine` is NULL if the thread is not a
- * caller. A communicator whose operations complete is unlisted by its own next call. */
+/* Makes one pass over all listed communicators that no thread is using, except `mine`, which is NULL unless the thread is inside
+ * a call. A communicator stays in the list until the next call on it, even if all of its operations complete. */
 bool tt_progress_others(const tutti_comm *mine);
-/* Called when an operation is in flight. With TUTTI_PROGRESS_THREAD=1, tutti's own thread drives it (thread.c) until
- * tt_thread_end. The process's lock is held. */
+/* Called when an operation is in flight. If TUTTI_PROGRESS_THREAD=1, the progress thread then drives it (thread.c) until
+ * tt_thread_end. The caller holds the process's lock. */
 void tt_thread_wake(void);
 void tt_thread_end(void);
-/* Makes one pass over its p2p messages. */
+/* Makes one pass over the point-to-point messages of a communicator. Returns true if anything moved. */
 bool tt_messages_progress(tutti_comm *comm);
-/* Lets the network progress; an error breaks the communicator. */
+/* Makes the network progress. An error breaks the communicator. */
 void tt_net_progress(tutti_comm *comm, bool *moved);
-/* Adds it to the list of communicators that other threads may drive, or removes it. */
+/* Adds the communicator to the list of communicators that other threads may drive, or removes it. */
 void tt_comm_list(tutti_comm *comm, bool on);
 
 /* ---- events for the trace (trace_call.c) ---- */
 
-/* Called when an operation of a traced communicator starts. Returns where its steps are recorded, or NULL. */
+/* Called when an operation starts on a traced communicator. Returns the trace for the steps, or NULL. */
 tt_trace *tt_trace_begin(tutti_comm *comm, const tt_call *call, const tt_plan *plan, bool rival);
-/* Called when the operation has ended, outside of the call that started it. */
+/* Called when an operation has completed, but not within the call that started it. */
 void tt_trace_over(tt_trace *trace, uint64_t seq);
 
 /* ---- waiting (wait.c) ---- */
 
-/* Number of polls before the first yield, with one rank per core: maximum, minimum. */
+/* Maximum and minimum number of polls before the first yield, if there is one rank per core. */
 enum { TT_SPINS = 4000, TT_SPINS_LEAST = 125 };
 void tt_relax(void); /* a pause while a rank spins: favors the core's other hardware thread */
-/* Makes one pass for a caller that tests. From time to time it also checks the peers. */
+/* Makes one pass over the operations for a caller that tests a request. Periodically checks the peers too. */
 void tt_progress_polled(tutti_comm *comm);
-/* Called when nothing has moved, and a stream waits but no caller does. From time to time, checks the peers. */
+/* Called when nothing has moved and only a stream is waiting. Periodically checks whether the peers are alive. */
 void tt_watch_peers(tutti_comm *comm);
-/* Called after any thread has made progress: restarts the wait's timers. The communicator is held. */
+/* Restarts the timers of a wait. Called after any thread has made progress, while the communicator is held. */
 void tt_wait_anew(tutti_comm *comm, tt_wait_policy *p);
-/* Called once per poll of a rank that frees the communicator and waits until `peer` has received its messages: publishes the
- * wait, warns, and breaks the communicator at the time limit. */
+/* Called at each poll while tutti_comm_free waits until `peer` has received this rank's messages. Publishes the wait, warns, and
+ * breaks the communicator when the time limit is reached. */
 void tt_wait_for_taker(tutti_comm *comm, tt_wait_policy *p, int peer);
 
 /* ---- stragglers (straggler.c) ---- */
 
-/* Called when an operation, or a message, has waited `waited` us for `peer` (in this step). After long waits, warns once,
- * or breaks the communicator (TUTTI_TIMEOUT), and names the straggler. */
+/* Called when an operation or a message has waited `waited` microseconds for `peer` in this step. After a long wait, warns once
+ * or, at the time limit (TUTTI_TIMEOUT), breaks the communicator. Both name the straggler. */
 void tt_report_straggler(tutti_comm *comm, tt_wait_policy *p, uint64_t waited, int peer,
                          const tt_operation *o, uint32_t step);
 void tt_report_late_message(tutti_comm *comm, tt_wait_policy *p, uint64_t waited,
                             const tt_p2p_message *m);
-/* Returns the receiver of a finished operation's last message if that has not left this process yet, or -1. */
+/* If the last message of a finished operation has not left this process yet, returns its receiver, otherwise -1. */
 int tt_leaving_to(const tutti_comm *comm, const tt_operation *o);
 void tt_report_leaving(tutti_comm *comm, tt_wait_policy *p, uint64_t waited, int peer,
                        const tt_operation *o);
-/* Called when a call has waited since w->since for the device with its vectors: publishes the wait, warns once, and returns
- * TUTTI_ERR_TIMEOUT at the time limit. */
+/* Called when a call has waited since w->since for the device that has its vectors. Publishes the wait, and warns once. At the
+ * time limit, returns TUTTI_ERR_TIMEOUT. */
 tutti_status tt_report_device(const tutti_comm *comm, const tt_call *call, tt_long_wait *w);
-/* Called when tutti_comm_free waits for a peer that has not received what this rank sent. */
+/* Called when tutti_comm_free waits for a peer that has not received all messages from this rank. */
 void tt_report_undelivered(tutti_comm *comm, tt_wait_policy *p, uint64_t waited, int peer);
 enum { TT_RECALL = 15 }; /* how many operations back records are searched */
 
 /* ---- failures (diagnose.c) ---- */
 
-/* Breaks the communicator with this thread's last error. */
+/* Breaks the communicator with this status, and with the error message that this thread set last. */
 void tt_break_by_error(tutti_comm *comm, tutti_status status);
-/* Breaks the communicator with the operation's error. */
+/* Breaks the communicator because one of its operations has failed. */
 void tt_break_operation(tutti_comm *comm, const tt_operation *o);
-/* Breaks the communicator because this rank was interrupted in the call `name`. */
+/* Breaks the communicator because this rank was interrupted in a call. `name` is the function that was called. */
 void tt_break_interrupted(tutti_comm *comm, const char *name);
-/* Breaks the communicator with the error of its messages. */
+/* Breaks the communicator because one of its messages has failed. */
 void tt_break_messages(tutti_comm *comm, tutti_status status);
-/* Returns true if some peer recently made a different call than this rank. */
+/* Returns true if the recent calls of some peer differ from those of this rank. */
 bool tt_comm_differs(tutti_comm *comm);
-/* The launcher normally ends its ranks. If it is gone, this breaks the communicator, so that they end. */
+/* Breaks the communicator if the launcher is gone, so that its ranks end. Normally the launcher ends them itself. */
 enum { TT_LOOK_FOR_LAUNCHER = 1024 }; /* checks at least once in this many operations */
 void tt_look_for_launcher(tutti_comm *comm);
-/* Checks whether the peers that operations wait for are alive and made the same calls, and how long
- * this rank has waited. */
+/* Checks whether the peers that this rank waits for are alive and made the same calls, and how long the wait has lasted. */
 void tt_look_after(tutti_comm *comm, tt_wait_policy *p, uint64_t now);
 
 #endif

@@ -22,7 +22,7 @@ typedef struct buffer {
   size_t bytes;
 } buffer;
 
-/* A call of one buffer, or of several that are packed in the window of the part's slot. */
+/* A part of a list. It is a call on one buffer, or on several buffers that are packed in the window of the part's slot. */
 typedef struct many_part {
   tutti_request request;
   const buffer *packed;
@@ -89,8 +89,8 @@ static const tt_request_ops many_ops = {.issue = begin_anew,
 
 /* ---- cutting the list into parts ---- */
 
-/* Returns the length, in bytes, from which buffers are cheaper as separate operations than as a share of a window.
- * Returns 0 if out of memory. */
+/* Returns the smallest length, in bytes, for which a separate operation is cheaper than packing a buffer into a window. Returns 0
+ * if out of memory. */
 static size_t alone_from(tutti_comm *comm) {
   tt_chooser *chooser = tt_chooser_for(comm, &(tt_call){.coll = TUTTI_ALLREDUCE});
   const size_t window = tt_window_bytes(comm);
@@ -143,7 +143,7 @@ static tutti_status add_alone(cutter *c, size_t i) {
                   c->helps ? NULL : c->list->dsts[i], 0);
 }
 
-/* Packs as many short buffers as fit, starting with buffer `i`. *next is the first buffer that was not examined. */
+/* Adds a part with as many short buffers as fit, starting with buffer `i`. Sets *next to the first buffer not examined. */
 static tutti_status add_window(cutter *c, size_t i, size_t *next) {
   size_t used = 0, n = 0, first = i;
   for (; i < c->list->n; i++) {
@@ -173,7 +173,7 @@ static tutti_status partition_buffers(cutter *c) {
   return status;
 }
 
-/* Returns an upper bound of the number of parts: two consecutive windows hold more than the capacity of one. */
+/* Returns an upper bound on the number of parts. Any two consecutive windows hold more bytes than one window can. */
 static size_t most_parts(const cutter *c) {
   size_t alone = 0, packed = 0;
   for (size_t i = 0; i < c->list->n; i++) {

@@ -8,7 +8,7 @@
 
 #include "flight.h"
 
-/* Checks peer and tag, and sets the remaining fields of the message. The comm is entered. */
+/* Checks the peer and the tag, and fills in the other fields of a message. The caller has entered the communicator. */
 static tutti_status prepare_message(tutti_comm *comm, const char *function, tt_p2p_message *m) {
   const bool any_source = !m->sends && m->peer == TUTTI_ANY_SOURCE;
   if ((m->peer < 0 && !any_source) || m->peer >= comm->ranks)

@@ -9,11 +9,11 @@
 #include "flight.h"
 #include "fp_state.h"
 
-/* Limits scratch memory to TT_FLIGHT times two layers of this many bytes: longer vectors are divided into slices of this
- * size. */
+/* The maximum size of a slice, in bytes. Longer vectors are divided, which limits scratch memory to TT_FLIGHT times two layers of
+ * this size. */
 enum { SLICE_BYTES = 8 << 20 };
 
-/* Returns the count, or a hash of all counts. */
+/* Returns the count, or a hash of all counts if they vary. */
 static uint64_t counts_key(const tutti_comm *comm, const tt_call *c) {
   uint64_t h = 1;
   for (int r = 0; c->varied && r < tt_call_data(comm, c); r++) {
@@ -36,7 +36,7 @@ static uint64_t plan_key(const tutti_comm *comm, const tt_call *c, bool in_place
   return key ? key : 1;
 }
 
-/* Hashes everything that must be the same on all ranks. Handles of user ops are not included, because they may differ. */
+/* Hashes the properties of a call and its plan that must be the same on all ranks. Handles of user ops may differ. */
 static uint32_t hash_plan(const tutti_comm *comm, const tt_call *c, const tt_program *program,
                           int slices, tt_code code) {
   const tt_sched *sched = program->sched;
@@ -50,8 +50,8 @@ static uint32_t hash_plan(const tutti_comm *comm, const tt_call *c, const tt_pro
   return (uint32_t)tt_mix(h ^ (uint64_t)slices ^ (uint64_t)program->shape << 32);
 }
 
-/* Finds the loop that all ranks can run, both in place and not, since ranks may differ in that. The result is the same
- * on all ranks. */
+/* Finds a specialized loop that can run both in place and out of place, because ranks may differ in this. Sets *shape to
+ * TT_SHAPE_NONE if no loop qualifies. The result is the same on all ranks. */
 static tutti_status shape_for_all_ranks(const tt_ask *ask, bool generic, tt_sched *mine,
                                         tt_shape *shape) {
   *shape = TT_SHAPE_NONE;
@@ -102,8 +102,9 @@ static tutti_status find_or_prepare(tutti_comm *comm, const tt_ask *ask, const i
   return TUTTI_OK;
 }
 
-/* Like find_or_prepare. If all ranks share memory and have a special order, the plan is first prepared without that order: a
- * specialized fast path needs it only if ranks work in groups (TT_SHAPE_ROUNDS). Otherwise, every rank reads all others. */
+/* Finds or prepares a schedule whose ranks are arranged in the given order. If all ranks share memory, first tries to do without
+ * the order, because only the fast path for groups of ranks (TT_SHAPE_ROUNDS) needs it. In other fast paths every rank reads from
+ * all other ranks. */
 static tutti_status prepare_arranged(tutti_comm *comm, const tt_ask *ask, const int *order,
                                      const tt_call *c, tt_prepared **out) {
   if (order && comm->plans->setting.has_loop) {
@@ -117,7 +118,8 @@ static tutti_status prepare_arranged(tutti_comm *comm, const tt_ask *ask, const 
   return find_or_prepare(comm, ask, order, out);
 }
 
-/* Returns the number of slices: the one that was set, or else the chosen one, or more to limit scratch memory. */
+/* Returns the number of slices. A number that the user has set takes precedence. Otherwise it is the chosen number, or more if
+ * that is necessary to limit scratch memory. */
 static int slices_for(const tutti_comm *comm, const tt_call *c, int chosen) {
   if (tt_coll_owned(c->coll)) return 1;
   uint64_t bytes = (uint64_t)c->count * tutti_type_size(c->type);
@@ -157,7 +159,7 @@ static bool goes_by_places(const tutti_comm *comm, const tt_call *call) {
   return tt_goes_by_places(call->coll, needs_of(comm, call));
 }
 
-/* order_for returns the rank at each place, or NULL if the call is planned for ranks. place_for returns the place of a rank. */
+/* order_for returns the rank at each place, or NULL if the plan is made for ranks. place_for returns the place of a rank. */
 static const int *order_for(const tutti_comm *comm, const tt_call *c) {
   if (!goes_by_places(comm, c)) return NULL;
   return is_helped(comm, c) ? comm->plans->helped.order : comm->plans->order;

@@ -11,8 +11,8 @@
 
 enum { TT_PLANS = 64 };
 
-/* Plans for calls of communicators with helpers: the last ranks, which contribute no data (comm/helpers.c). The first places
- * belong to the ranks with data, in the order of their levels, the others to the helpers. */
+/* Plans for communicators with helpers, which are the last ranks and contribute no data (comm/helpers.c). The first places belong
+ * to the ranks with data, in the order of their levels, and the remaining places belong to the helpers. */
 typedef struct tt_helped {
   tt_chooser *chooser;
   int *order, *place; /* as in tt_plan_cache */
@@ -21,8 +21,8 @@ typedef struct tt_helped {
   tt_chooser *flat;   /* without levels; only if `order` is set */
 } tt_helped;
 
-/* Plans for calls that an aggregator sums. The last ranks of these schedules are virtual: they represent the aggregator, and
- * no process of the job runs them. Each sums a part of the vector, so that several parts of a long vector can be in transit. */
+/* Plans for calls that an aggregator sums. The last ranks in these schedules are virtual. They represent the aggregator, and no
+ * process of the job runs them. Each virtual rank sums one part of the vector, so several parts can be in transit. */
 typedef struct tt_aggregated {
   tt_chooser *chooser;      /* chooser for one plan; NULL: the communicator has no aggregator */
   const tt_plan_spec *plan; /* that plan, which is kept */
@@ -33,10 +33,10 @@ typedef struct tt_aggregated {
   double share; /* share of the vector that the aggregator sums; the ranks fold the rest */
   int *order;   /* rank at each place, as in tt_plan_cache; for virtual ranks, their number */
 } tt_aggregated;
-/* Plans for the whole of a short, a longer and a long vector, and for a share combined with fold(halving) and with
- * fold(ring). */
+/* The number of plans with an aggregator. Three of them sum the whole vector, for short, medium and long vectors. Two sum a share
+ * of the vector, and the ranks sum the rest with fold(halving) or fold(ring). */
 enum { TT_AGGREGATED = 5 };
-/* Plans for calls with coded messages (coding.c), created by the first such call. */
+/* Plans for calls with compressed messages (coding.c). The first such call creates them. */
 typedef struct tt_code_verdict { /* a measurement (tune/measure_codes.c) */
   uint64_t kind;                 /* hash of call and code */
   uint64_t bytes;
@@ -58,8 +58,8 @@ typedef struct tt_plan_cache {
   int *order, *place; /* rank at each place of the levels' tree; place of each rank; NULL: ranks are
                           already in the order of the tree */
   tt_chooser *flat;   /* without levels, for plans made for ranks; only if `order` is set */
-  /* The number of each rank's host in the profile, and of the host at each place. NULL: the profile has no parameters of
-   * single hosts. */
+  /* host[r] is the number of rank r's host in the profile, and host_at has the host at each place. Both are NULL if the profile
+   * has no parameters for individual hosts. */
   int *host, *host_at;
   tt_aggregated aggregated[TT_AGGREGATED];
   tt_coded_plans coded;
@@ -73,43 +73,43 @@ typedef struct tt_plan_cache {
                         0: not known yet */
 } tt_plan_cache;
 
-/* proof_table.c: returns TUTTI_OK if the schedules that these ranks will run are proven, or too large to prove
- * (choose/proven.c); otherwise TUTTI_ERR_SCHEDULE with the prover's message. *is is the result. */
+/* proof_table.c: Returns TUTTI_OK if the schedules for these ranks are proven, or too large to prove (choose/proven.c). Otherwise
+ * returns TUTTI_ERR_SCHEDULE, with the message of the prover. Sets *is to the result of the proof. */
 tutti_status tt_proof_ask(tutti_comm *comm, const tt_ask *ask, int slices, tt_proven *is);
-/* Returns true if this process knows that the plan is proven. */
+/* Returns true if this process already knows that the plan is proven. */
 bool tt_proof_known(const tt_ask *ask, int slices);
 void tt_plans_forget(tutti_comm *comm); /* plans are chosen again; prepared schedules stay */
-/* As above, for calls of one collective, while others are in flight (plan_wisdom.c). */
+/* Forgets the plans for one collective, so that they are chosen again. Other calls may be in flight (plan_wisdom.c). */
 void tt_plans_choose_again(tutti_comm *comm, tutti_coll coll);
 void tt_plans_drop(tutti_comm *comm); /* called when the communicator is destroyed */
 
-/* coding.c: given the choice for a call without codes, replaces it by one with codes if that is cheaper. */
+/* coding.c: Replaces a plan without compression by a plan with compression if that is cheaper. */
 tutti_status tt_coding_choose(tutti_comm *comm, const tt_call *call, const tt_problem *plain,
                               tt_choice *choice);
-/* Appends the measurements of such a call with codes, if any. */
+/* Appends to `t` what was measured about compression for such a call, if anything. */
 void tt_coding_verdict_say(const tutti_comm *comm, const tt_call *call, tt_text *t);
-/* Sets the codes that later calls may use. */
+/* Sets the codes that later calls on the communicator may use. */
 void tt_coding_set(tutti_comm *comm, const tt_code_wish *wish);
 void tt_coded_plans_free(tt_coded_plans *coded);
-/* plan_cache.c: returns true if the call is planned for ranks, and not for places in the levels. */
+/* plan_cache.c: Returns true if the call is planned for ranks, and false if it is planned for places in the levels. */
 bool tt_planned_for_ranks(const tutti_comm *comm, const tt_call *call);
 
-/* Returns true if wisdom may choose the plan of such a call: not for tutti's internal calls, nor with varying counts,
- * nor if the contract forbids it. */
+/* Returns true if measured wisdom may choose the plan of such a call. This excludes tutti's internal calls, calls with varying
+ * counts, and calls for which the contract forbids it. */
 bool tt_wisdom_applies(const tutti_comm *comm, const tt_call *call);
 
-/* Returns the seconds per byte of the aggregator's link. *delay is the time of a sum there, in addition to its messages. */
+/* Returns the aggregator's time per byte, in seconds. Sets *delay to its time for a sum, in addition to its messages. */
 double tt_aggregator_link(const tutti_comm *comm, double *delay);
-/* Returns the advice to give once the aggregator is lost: the end of a sentence. */
+/* Returns the end of an error message, which advises the user what to do after losing the aggregator. */
 const char *tt_without_aggregator(const tutti_comm *comm);
-/* Chooses an aggregator if it may sum such a call, and this is cheaper than the best plan without it, or requested by the
- * user (aggregated.c). Returns TUTTI_ERR_MEMORY if out of memory. */
+/* Chooses the aggregator for a call that it may sum, if the user requests it or if it is cheaper than the best plan without it
+ * (aggregated.c). Returns TUTTI_ERR_MEMORY if out of memory. */
 tutti_status tt_aggregated_choose(tutti_comm *comm, const tt_call *call, const tt_problem *problem,
                                   tt_choice *choice);
-/* Appends whether an aggregator sums the call, and why. */
+/* Appends to `t` whether an aggregator sums the call, and why. */
 tutti_status tt_aggregated_say(tutti_comm *comm, const tt_call *call, tt_text *t);
 
-/* Rank 0 logs the plan of such a call, with the reason. */
+/* Logs which plan runs for such a call, and why. Only rank 0 logs. */
 void tt_comm_say_why(tutti_comm *comm, const tt_call *call);
 
 #endif

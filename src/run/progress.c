@@ -75,8 +75,8 @@ void tt_request_enqueue(tutti_request *r) {
 
 /* ---- driving ---- */
 
-/* Ends the peers' access to the callers' vectors. Peers write to dst only if a loop runs, and loops work on whole
- * vectors. */
+/* Stops other ranks from accessing the callers' vectors. Other ranks write to dst only if a specialized loop runs, and such loops
+ * work on whole vectors. */
 static void take_back(tutti_comm *comm) {
   const tt_outside *out = comm->wire->outside;
   if (out) out->ops->quit(out->wire);
@@ -104,7 +104,7 @@ bool tt_messages_progress(tutti_comm *comm) {
   return moved;
 }
 
-/* Lets streams that wait for calls continue, and releases the memory that they use. */
+/* Lets all streams that wait for calls of this communicator continue. */
 static void release_streams(tutti_comm *comm) {
   for (int i = 0; i < TT_WINDOW; i++) {
     const tutti_request *r = comm->flight->places[i].by;
@@ -153,8 +153,8 @@ void tt_net_progress(tutti_comm *comm, bool *moved) {
   if (status) tt_break_messages(comm, status);
 }
 
-/* Returns true if this rank has unsent data. Peers may wait for them, and this rank may not make another call for a
- * long time. */
+/* Returns true if this rank has data that it has not sent yet. Peers may wait for the data, and the next call of this rank may
+ * come much later. */
 static bool is_leaving(const tutti_comm *comm) {
   return tt_over_net(comm) && comm->net->net->has_unsent(comm->net);
 }
@@ -183,11 +183,11 @@ static bool drive_operations(tutti_comm *comm) {
   return moved;
 }
 
-/* A rank that only sends never waits, so it must check from time to time whether it was aborted. */
+/* A rank that only sends never waits for others, so once in this many operations it checks whether it was aborted. */
 enum { LOOK_EVERY = 16 };
 
-/* Makes one pass over a communicator's operations, in start order. If none moves, and from time to time, it also makes a
- * pass over the network, which may yield. */
+/* Makes one pass over the operations of a communicator, in the order in which they started. If nothing moves, and periodically,
+ * also polls the network, which may yield the core. */
 static bool progress_comm(tutti_comm *comm) {
   if (atomic_load_explicit(&comm->flight->abort, memory_order_relaxed) == 2)
     tt_comm_send_abort(comm);
@@ -233,9 +233,9 @@ void tt_comm_list(tutti_comm *comm, bool on) {
 
 enum { AT_ONCE = 64 }; /* maximum number of communicators in one pass */
 
-/* Holds the first communicator of the list, at or after index i, that this thread may drive. Returns NULL if it finds
- * none, or if another thread holds the list. *next is the start index for the next call. Only one communicator is held at
- * a time, so the owners of the others never wait for this thread. */
+/* Acquires a listed communicator that this thread may drive, starting the search at index i. Returns NULL if no communicator is
+ * free, or if another thread holds the list. Sets *next to the index where the next search starts. Only one communicator is
+ * acquired at a time, so the owners of the others never wait for this thread. */
 static tutti_comm *hold_listed(const tutti_comm *mine, int i, int *next) {
   tutti_comm *taken = NULL;
   int held, at = 0;

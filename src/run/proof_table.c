@@ -12,11 +12,11 @@
 
 #include "flight.h"
 
-/* A word of the table contains a plan's key. Its lowest bits are the state of the proof. */
+/* States of a proof. A word of the table contains the key of a plan, with the state in the lowest bits. */
 enum { PROVES = 1, PROVEN = 2, REFUSED = 3, STATE = 3, PLACES = 4 };
 static const double max_wait_s = 1;
 
-/* Finds the word of a key, claimed by this rank (*claimed) or by another. Returns NULL if the table is full there. */
+/* Finds the word for a key. Sets *claimed if this rank has just claimed it. Returns NULL if the table is full at that place. */
 static atomic_ullong *find_word(atomic_ullong *words, uint64_t key, bool *claimed) {
   for (int i = 0; i < PLACES; i++) {
     atomic_ullong *word = &words[(key / 4 + (uint64_t)i) % TT_PROOFS];
@@ -28,8 +28,8 @@ static atomic_ullong *find_word(atomic_ullong *words, uint64_t key, bool *claime
   return NULL;
 }
 
-/* Waits until the rank that proves this key has a result. Returns true if the key is proven. While this rank waits, that
- * rank may give up the word, and another plan may take it. */
+/* Waits, for a limited time, until another rank has proven the key. Returns true if the key is proven. In the meantime that rank
+ * may give up the word, and a different plan may claim it. */
 static bool is_proven_elsewhere(const atomic_ullong *word, uint64_t key) {
   const struct timespec nap = {0, 50000};
   const double until = tt_seconds() + max_wait_s;

@@ -116,7 +116,7 @@ static void free_request(tutti_request **request) {
   *request = NULL;
 }
 
-/* Returns the status of a complete request, and frees the request or makes it idle. */
+/* Returns the status of a completed request. Frees the request, or makes it idle if it is persistent. */
 static tutti_status retire_request(tutti_request **request) {
   tutti_request *r = *request;
   tutti_status status = r->status ? tt_fail(r->status, "%s", r->comm->why) : TUTTI_OK;
@@ -126,7 +126,7 @@ static tutti_status retire_request(tutti_request **request) {
   return status;
 }
 
-/* If `again`, an interrupted request continues and may be waited for again. */
+/* Waits for a request, and frees it or makes it idle. If `again`, the caller can wait again after an interrupt. */
 static tutti_status wait_and_retire(tutti_request **request, bool again) {
   tutti_status status = tt_alive(), ended = TUTTI_OK;
   if (status) return status;

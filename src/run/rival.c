@@ -25,7 +25,7 @@
 #include "fp_state.h"
 #include "remote.h"
 
-/* Vectors of the first size have at most 2^LEAST bytes. ESTIMATED is a value of `way`: the plan with the better estimate. */
+/* Vectors of the first size class have at most 2^LEAST bytes. ESTIMATED as a `way` means the plan with the lower estimate. */
 enum { LEAST = 11, SEEK = 32, RANKS = 64 };
 enum { ESTIMATED = 2 };
 static const double most = 3; /* maximum ratio of the rival's estimate to the usual plan's */
@@ -46,7 +46,7 @@ static uint64_t word_here(const tutti_comm *comm, int size) {
   return comm->wire->memory->advised(comm->wire, TT_PLAN_ADVICE + size);
 }
 
-/* Returns true if, according to this word, the rival runs in operation `seq`. */
+/* Returns true if the word that rank 0 has published says that operation `seq` runs the rival plan. */
 static bool runs(const tt_rival *x, uint64_t word, uint64_t seq) {
   const unsigned way = word && pair_of(word) == x->pair ? way_at(word, seq) : ESTIMATED;
   return way != ESTIMATED && way == x->second;
@@ -87,7 +87,7 @@ tt_rival *tt_rival_for(tutti_comm *comm, const tt_call *call, const tt_choice *c
   return comm->plans->rivals = x;
 }
 
-/* Returns true if all ranks get the same bits from this plan as from the usual one. */
+/* Returns true if this plan gives the same bits on all ranks as the usual plan. */
 static bool fits(const tt_rival *x, const tt_prepared *other) {
   const tt_program *a = x->usual->program, *b = other->program;
   if (!b->shape || a->order != b->order || tt_sched_equal(x->usual->sched, other->sched))
@@ -97,7 +97,7 @@ static bool fits(const tt_rival *x, const tt_prepared *other) {
   return tt_shape_sums_at_once(a->shape) && tt_shape_sums_at_once(b->shape);
 }
 
-/* Makes the plan of this quote the rival, if it qualifies. Returns false if it does not. */
+/* If the plan in the quote gives the same bits as the usual plan, stores it as the rival and returns true. */
 static bool try_quote(tutti_comm *comm, const tt_call *call, tt_rival *x, const tt_quote *quote) {
   tt_plan made = {0};
   const tt_choice choice = {.plan = quote->plan, .slices = 1};
@@ -112,7 +112,7 @@ static bool try_quote(tutti_comm *comm, const tt_call *call, tt_rival *x, const 
   return true;
 }
 
-/* Finds the cheapest plan that qualifies, by the estimates for the largest vector of this size. */
+/* Finds the cheapest plan that can serve as the rival. Compares estimates for the largest vector of this size class. */
 static void seek(tutti_comm *comm, const tt_call *call, tt_rival *x) {
   tt_chooser *c = tt_chooser_for(comm, call);
   const tt_override none = {0};
@@ -133,7 +133,7 @@ static void seek(tutti_comm *comm, const tt_call *call, tt_rival *x) {
 
 /* ---- calls ---- */
 
-/* Rank 0 learns from the previous call of this kind, and publishes the plan for later calls. */
+/* On rank 0, learns from the duration of the previous call, and publishes which plan runs in later calls. */
 static void advise(tutti_comm *comm, tt_rival_size *s, const tt_rival *x) {
   const uint64_t seq = comm->flight->seq, word = word_here(comm, x->size);
   if (!(comm->wire->learns & TT_LEARNS_PLANS) || (s->pair && s->pair != x->pair)) {

@@ -10,7 +10,7 @@ static tutti_status check_array(const char *function, size_t n, tutti_request **
   return tt_fail(TUTTI_ERR_ARG, "%s: requests is NULL", function);
 }
 
-/* Continues after an error, so that no buffer is in use when it returns. */
+/* Continues after an error unless it is an interrupt, so that no buffer is in use when the function returns. */
 tutti_status tutti_wait_all(size_t n, tutti_request **requests) {
   tutti_status status = check_array("tutti_wait_all", n, requests), first = TUTTI_OK;
   char why[TT_WHY + 200];
@@ -57,7 +57,7 @@ tutti_status tutti_wait_any(size_t n, tutti_request **requests, size_t *index) {
   return status;
 }
 
-/* A thread that is inside a call gets the failure from that call. */
+/* Reports nothing while a thread is inside a call, because that thread gets the failure from the call. */
 tutti_status tutti_comm_async_error(tutti_comm *comm) {
   tutti_status status = tt_args_given("tutti_comm_async_error", "comm", comm, NULL, NULL);
   int held;

@@ -23,7 +23,7 @@ static const double answers_s = 0.2; /* time to wait for missing answers */
 
 /* ---- warning and giving up ---- */
 
-/* Returns the time limit in s if it has been reached, otherwise 0. */
+/* Returns the time limit, in seconds, if the wait has reached it, otherwise 0. */
 static double limit_reached(const tutti_comm *comm, uint64_t waited) {
   const double limit = tt_comm_timeout(comm);
   return (double)waited >= limit * 1e6 ? limit : 0;
@@ -33,7 +33,7 @@ static bool complains(const tutti_comm *comm, const tt_wait_policy *p, uint64_t 
   return limit_reached(comm, waited) > 0 || (!p->warned && waited >= (uint64_t)TT_WARN_S * 1000000);
 }
 
-/* Appends the time limit to `text`. Returns the length of the result. */
+/* Formats `text` followed by the time limit. Returns the length of the result. */
 static int say_limit(const tutti_comm *comm, const char *text, double limit, char *to,
                      size_t size) {
   const bool own = comm->settings.plain.timeout > 0;
@@ -41,7 +41,7 @@ static int say_limit(const tutti_comm *comm, const char *text, double limit, cha
                   own ? "the timeout is " : "TUTTI_TIMEOUT=", limit, own ? " s" : "");
 }
 
-/* Warns once, or breaks the communicator at the time limit. */
+/* Warns once that a wait takes long or, at the time limit, breaks the communicator. */
 static void warn_or_time_out(tutti_comm *comm, tt_wait_policy *p, uint64_t waited, int peer,
                              const char *text) {
   const double limit = limit_reached(comm, waited);
@@ -68,8 +68,8 @@ static bool is_peer_stopped(tutti_comm *comm, int peer) {
   return pid > 0 && pid != (long)getpid() && tt_state_stopped(tt_process_state(pid, NULL));
 }
 
-/* Rates how likely a rank is the cause. A rank that has not made the call may itself wait elsewhere, for a rank that has
- * not made it either; then it publishes its wait, or answers. */
+/* Rates how likely it is that a rank causes a wait. A rank that has not made the call may be waiting for another such rank
+ * elsewhere. In that case it has published its wait, or it answers requests. */
 static int suspicion(tutti_comm *comm, int r, uint64_t seq) {
   tt_record none;
   const tt_peer_ops *ops = comm->wire->peer;
@@ -81,7 +81,7 @@ static int suspicion(tutti_comm *comm, int r, uint64_t seq) {
   return (absent ? waits ? 1 : 2 : silent) + 4 * is_peer_stopped(comm, r);
 }
 
-/* Returns the rank that is most likely the cause, or `peer` if no other rank is more likely. */
+/* Returns the rank that most likely causes the wait. Returns `peer` if no other rank is more likely. */
 static int culprit(tutti_comm *comm, uint64_t seq, int peer) {
   int worst = 0;
   for (int r = 0; r < comm->ranks; r++) {
@@ -95,14 +95,14 @@ static int culprit(tutti_comm *comm, uint64_t seq, int peer) {
   return peer;
 }
 
-/* Finds the last call of `peer` before operation `seq`. Returns false if it is not known. */
+/* Finds the last call that `peer` made before operation `seq`. Returns false if no such call is known. */
 static bool last_call(tutti_comm *comm, int peer, uint64_t seq, tt_record *last) {
   for (uint32_t back = 1; back <= TT_RECALL && back < seq; back++)
     if (comm->wire->peer->read_record(comm->wire, peer, seq - back, last) == 1) return true;
   return false;
 }
 
-/* Describes, as far as is known, where the peer is, or that it is elsewhere. */
+/* Describes the step of a peer. If the peer has not reached this operation, describes what it did last, if that is known. */
 static void say_where(tutti_comm *comm, int peer, uint64_t seq, uint32_t step, char *text,
                       size_t size) {
   const tt_peer_ops *ops = comm->wire->peer;
@@ -133,12 +133,12 @@ static void say_where(tutti_comm *comm, int peer, uint64_t seq, uint32_t step, c
            r.stamp.seq, words);
 }
 
-/* Formats a time with one decimal below 10 s, and without decimals above. */
+/* Formats a time in seconds, with one decimal if it is less than 10 s, otherwise without decimals. */
 static void format_seconds(uint64_t waited, char *text, size_t size) {
   snprintf(text, size, waited < 9950000 ? "%.1f" : "%.0f", (double)waited / 1e6);
 }
 
-/* Ranks of a busy machine answer slowly, so they are asked early. The time limit then need not wait for them. */
+/* Requests the calls of all ranks shortly before the time limit, because ranks of a busy machine answer slowly. */
 static void ask_ahead(tutti_comm *comm, uint64_t waited, uint64_t seq) {
   const tt_peer_ops *ops = comm->wire->peer;
   if (!ops->ask || seq != comm->flight->oldest || limit_reached(comm, waited + AHEAD_US) <= 0)
@@ -147,7 +147,7 @@ static void ask_ahead(tutti_comm *comm, uint64_t waited, uint64_t seq) {
     if (r != comm->rank) ops->ask(comm->wire, r, seq);
 }
 
-/* Returns true if any rank is stopped. Such a rank is reported first, whatever others answer. */
+/* Returns true if the process of any rank is stopped. A stopped rank is reported first, whatever other ranks answer. */
 static bool some_stopped(tutti_comm *comm) {
   for (int r = 0; r < comm->ranks; r++)
     if (is_peer_stopped(comm, r)) return true;
@@ -172,8 +172,8 @@ static void report_late(tutti_comm *comm, tt_wait_policy *p, uint64_t waited, in
   warn_or_time_out(comm, p, waited, peer, text);
 }
 
-/* The awaited rank may itself wait for the aggregator, in the previous call, and its wait may have started after this one.
- * This pause lets it name the aggregator first. */
+/* Extra time before this rank reports another rank. That rank may be waiting for the aggregator in the previous call, possibly
+ * for less time, and should be able to report the aggregator first. */
 enum { AGGREGATOR_GRACE_US = 1000000 };
 static uint64_t grace_for(const tutti_comm *comm, int peer) {
   return comm->wire->outside && peer < comm->ranks ? AGGREGATOR_GRACE_US : 0;

@@ -4,7 +4,7 @@
 
 #include "flight.h"
 
-/* Returns the call's index in the table of calls, or 0 if the table is full. */
+/* Returns the index of the call in the trace's table of calls, or 0 if the table is full. */
 static uint16_t trace_call_index(const tutti_comm *comm, tt_trace *t, const tt_call *c,
                                  const tt_plan *plan, bool rival) {
   const tt_sched *sched = rival ? plan->rival->program->sched : plan->prepared->sched;

@@ -124,7 +124,7 @@ void tt_relax(void) {
 #endif
 }
 
-/* Adapts the number of spins: if they did not help, others may be using the cores. */
+/* Adapts the number of spins before a yield. Reduces it if spinning did not help, because others may need the cores. */
 static void spun(tutti_comm *comm, bool helped) {
   const uint32_t spins = helped ? 2 * comm->flight->spins : comm->flight->spins / 2;
   comm->flight->spins = spins > TT_SPINS         ? TT_SPINS
@@ -132,7 +132,7 @@ static void spun(tutti_comm *comm, bool helped) {
                                                  : spins;
 }
 
-/* On every 16th poll, progresses a network that is separate from the wire, for the caller's own messages over it. */
+/* At every 16th poll, makes other work progress, including a network that only the caller's own messages use. */
 static void progress_other_work(tutti_comm *comm, const tt_wait_policy *p) {
   bool moved = false;
   if (p->looks % 16) return;
@@ -150,7 +150,7 @@ void tt_wait_anew(tutti_comm *comm, tt_wait_policy *p) {
   *p = (tt_wait_policy){.by = p->by};
 }
 
-/* Checks the peers from time to time, and as soon as the network has reported a loss. Publishes that this rank waits. */
+/* Checks the peers periodically, and immediately after the network has reported a loss. Publishes that this rank waits. */
 static void check_now_and_then(tutti_comm *comm, tt_wait_policy *p, uint64_t now) {
   if (!p->since) p->since = p->looked = now;
   const uint32_t losses = comm->net ? comm->net->losses : 0;
@@ -162,7 +162,7 @@ static void check_now_and_then(tutti_comm *comm, tt_wait_policy *p, uint64_t now
   show_wait(comm, p);
 }
 
-/* Called when nothing moved: spins, yields, or sleeps. */
+/* Called when nothing has moved. Spins, yields or sleeps. */
 static void pause_a_while(tutti_comm *comm, tt_wait_policy *p) {
   p->looks++;
   if (comm->flight->waits && !comm->flight->on_devices) return;
@@ -206,7 +206,7 @@ void tt_watch_peers(tutti_comm *comm) {
   check_now_and_then(comm, &comm->flight->wait_policy, now_us());
 }
 
-/* Returns true if any thread has set a function that may interrupt it. */
+/* Returns true if any thread has registered a function that may interrupt waits. */
 static bool some_interrupt_set(void) {
   return atomic_load_explicit(&tt_process.interrupt.fn, memory_order_relaxed) != NULL;
 }
