@@ -117,7 +117,7 @@ TUTTI_API size_t tutti_buckets_count(const tutti_buckets *buckets);
 /** Return the number of the bucket that tensor `i` is in. Buckets are numbered in starting order. Returns 0 if buckets is
  *  NULL or i is not a tensor. */
 TUTTI_API size_t tutti_bucket_of(const tutti_buckets *buckets, size_t i);
-/** Return the size, in bytes, at which a bucket is full and is closed. Returns 0 if buckets is NULL. */
+/** Return the size of a full bucket, in bytes. A bucket of this size is closed. Returns 0 if buckets is NULL. */
 TUTTI_API size_t tutti_buckets_bytes(const tutti_buckets *buckets);
 
 /** Return the communicator on which the object sums, or NULL if buckets is NULL. It belongs to the object. Use it for

@@ -16,7 +16,7 @@ typedef struct tutti_job tutti_job; /* the ranks of one machine that are started
 /** Create the shared memory of a job with `n` ranks on this machine. It is a sealed, anonymous memfd, which disappears when
  *  the last process that holds it ends. Returns TUTTI_OK; TUTTI_ERR_ARG; TUTTI_ERR_SYSTEM. */
 TUTTI_API tutti_status tutti_job_create(int n, tutti_job **job);
-/** Return the i-th environment entry ("NAME=value") with which rank `rank` must be started, or NULL if there are no more. The
+/** Return the i-th environment entry ("NAME=value") for starting rank `rank`, or NULL if there are no more. The
  *  string is valid until the next call. */
 TUTTI_API const char *tutti_job_env(tutti_job *job, int rank, int i);
 /** Return the file descriptor that every rank of the job must inherit. It is not close-on-exec. */

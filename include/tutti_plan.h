@@ -177,7 +177,7 @@ typedef struct tutti_prices tutti_prices; /* the predicted times of all plans fo
  *  position in `topo`); TUTTI_ERR_MEMORY. */
 TUTTI_API tutti_status tutti_prices_make(const tutti_question *question, tutti_prices **prices);
 TUTTI_API void tutti_prices_free(tutti_prices *prices); /* free `prices`; NULL is allowed */
-/** Get the predicted times with which a communicator chooses plans for such calls, with its current algorithms and contract.
+/** Get the predicted times that a communicator uses to choose plans for such calls, with its current algorithms and contract.
  *  Use them only in the communicator's thread, and free them with tutti_prices_free before the communicator is freed. Returns
  *  TUTTI_OK; TUTTI_ERR_ARG, _TYPE, _OP, _MEMORY. */
 TUTTI_API tutti_status tutti_comm_prices(tutti_comm *comm, tutti_coll coll, tutti_type type,

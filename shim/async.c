@@ -205,7 +205,7 @@ static void *work_off(void *of) {
   return NULL;
 }
 
-/* Returns the queue that contains this request. Returns NULL if there is none, or if a job of the queue is running. */
+/* Returns the queue that contains this request. Returns NULL if no queue contains it, or if a job of the queue is running. */
 static async *queue_of(MPI_Request request) {
   for (async *a = in_use; a; a = a->next)
     for (const job *j = a->running ? NULL : a->first; j; j = j->next)

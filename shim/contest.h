@@ -36,7 +36,7 @@ typedef struct turn {           /* for one kind of call */
   uint8_t size;
 } turn;
 
-/* The measurements of one communicator, for each kind of call. If all bytes are zero, no call has been made yet. */
+/* The measurements of each kind of call on one communicator. If all bytes are zero, no call has been made yet. */
 typedef struct turns {
   turn of[TUTTI_COLL_COUNT][TURN_SIZES];
 } turns;

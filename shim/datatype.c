@@ -191,7 +191,7 @@ static int convert(bool into, void *at, size_t count, MPI_Datatype type, const l
   return MPI_SUCCESS;
 }
 
-/* MPICH's MPI_Pack rejects MPI_BOTTOM. Instead, the caller passes the address at which the type begins, and a type that is
+/* MPICH's MPI_Pack rejects MPI_BOTTOM. Instead, the caller passes the start address of the type, and a type that is
  * shifted back by the same distance. */
 static int convert_from_bottom(bool into, size_t count, MPI_Datatype type, const layout *l,
                                char *bytes, MPI_Comm comm) {

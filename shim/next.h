@@ -1,7 +1,7 @@
 /* next.h - the MPI's own functions, which the functions of the shim replace.
  *
  * Idea       The shim's functions have the names of MPI's functions, so it never calls one by name. All functions that it
- *            calls are in a table. They are found by name in the program's MPI (find.c), with which the shim is not linked.
+ *            calls are in a table. The shim is not linked with an MPI: find.c looks them up by name in the program's MPI.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SHIM_NEXT_H
 #define SHIM_NEXT_H

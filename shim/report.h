@@ -62,7 +62,7 @@ static inline int report_back(shim_function f, shim_why why, uint64_t since, int
   return code;
 }
 
-/* A row of the report, for one function, one range of sizes and one plan. */
+/* A row of the report: one function, one range of sizes and one plan. */
 typedef struct row row;
 typedef struct last_row { /* the last call of a function on a communicator, and its row */
   size_t count;
@@ -91,7 +91,7 @@ void report_nothing(const char *why);
 uint64_t report_now(void); /* in ns */
 void report_served(tutti_comm *comm, last_row *last, const served_call *call, uint64_t since);
 /* Records a comparison of tutti and the MPI for a function and for sizes up to 2^size bytes. The times are ns per call on the
- * slowest rank. mpi: the MPI serves such calls from now on. */
+ * slowest rank. mpi: the MPI serves all later calls of this kind. */
 void report_turns(shim_function function, int size, double mpi_ns, double tutti_ns, bool mpi);
 /* Counts a failure. Only the first message is kept. */
 void report_failure(const char *sentence);

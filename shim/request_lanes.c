@@ -27,7 +27,7 @@ static lanes *new_lanes(void) {
   return all;
 }
 
-/* Sets *index to the first lane that is free on every rank, or to -1 if there is no such lane. Returns false if a call of
+/* Sets *index to the first lane that is free on every rank, or to -1. Returns false if a call of
  * tutti has failed. */
 static bool agree(state *s, int *index) {
   uint64_t mine = UINT64_MAX, any = 0;

@@ -52,7 +52,7 @@ void state_end(void);
 void state_remove(MPI_Comm comm);
 /* Returns the state of a communicator. If tutti cannot serve the communicator, returns NULL and stores the reason in *why. */
 state *state_look(MPI_Comm comm, shim_why *why);
-/* Returns true if tutti has a communicator for this state. If there is none yet, creates it, and all ranks must call this. If
+/* Returns true if tutti has a communicator for this state. If it does not exist yet, creates it, and all ranks must call this. If
  * this returns false, s->why has the reason. */
 bool state_serves(state *s);
 /* Starts to agree on the number of a communicator, during a collective that must not wait. Returns false if MPI has

@@ -214,8 +214,8 @@ size_t tcp_room(tcp_line *line);
 void tcp_ends(tcp_line *line);
 /* Sends a message from this process to itself. Returns false if out of memory. */
 bool tcp_send_self(tcp_world *w, kit_net *n, const kit_head *head, const void *bytes);
-/* Matches a new receive with the oldest message that fits it and has already arrived. Returns false if there is no such
- * message. */
+/* Matches a new receive with the oldest message that fits it and has already arrived. Returns false if no
+ * message fits. */
 bool tcp_take_early(tcp_slot *s);
 /* Discards the remainder of the message that this receive has partly received. */
 void tcp_forget_slot(tcp_slot *s);

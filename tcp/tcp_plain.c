@@ -120,7 +120,7 @@ static bool begins_right(const opening *o, size_t n) {
   return memcmp(o->magic, MAGIC, tt_min(n, sizeof MAGIC)) == 0;
 }
 
-/* Checks as much of the server's reply as has arrived. `whole` is true if all of it has. Returns a tt_tls_step. */
+/* Checks as much of the server's reply as has arrived. `whole` is true if the reply is complete. Returns a tt_tls_step. */
 static int check_reply(plain *e, bool whole) {
   const reply its = e->bytes.reply;
   unsigned char expected[TT_DIGEST];

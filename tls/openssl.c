@@ -141,7 +141,7 @@ static int use_secret(SSL *ssl, const EVP_MD *md, const unsigned char **name, si
   return *session != NULL;
 }
 
-/* Looks up the secret with this name. If there is no such secret, OpenSSL continues the handshake with certificates, and the
+/* Looks up the secret with this name. If it does not exist, OpenSSL continues the handshake with certificates, and the
  * handshake fails because this end has no certificate. */
 static int find_secret(SSL *ssl, const unsigned char *name, size_t n, SSL_SESSION **session) {
   const end *e = SSL_get_app_data(ssl);

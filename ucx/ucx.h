@@ -44,7 +44,7 @@ typedef struct ucx_peer {         /* a process in use */
 
 typedef enum ucx_use { UCX_UNUSED, UCX_USED, UCX_SILENT } ucx_use;
 
-/* Memory in which the processes of a host share what they have found out about processes on other hosts (ucx_board.c). */
+/* Memory that the processes of a host use to share their knowledge of processes on other hosts (ucx_board.c). */
 typedef struct ucx_board {
   uint64_t id;
   atomic_uint uses, losses; /* counters of processes that came into use, and of hosts that stopped
@@ -150,7 +150,7 @@ static inline int ucx_watch_news(const ucx_watch *h) {
 
 /* Determines the addresses of this host. The addresses of the devices that UCX uses come first. */
 void ucx_addresses_find(ucx_watch *h);
-/* Finds an address at which the host of a process can be watched over a rail. Addresses that this host has as well are not
+/* Finds an address for watching the host of a process over a rail. Addresses that this host has as well are not
  * used. Returns false if no address remains. */
 bool ucx_place_of(const ucx_world *w, const ucx_beacon *b, int rail, kit_place *place);
 

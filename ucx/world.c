@@ -120,7 +120,7 @@ int ucx_world_unlike(const ucx_world *w, int process, char *words, size_t size) 
 }
 
 /* Connects to a peer over a rail. Before that, lets UCX handle connections that have ended. Otherwise UCX 1.13 aborts this
- * process if the peer's connection to it has just broken. */
+ * process if the connection from the peer has just been lost. */
 static void connect_rail(ucx_world *w, ucx_peer *p, int rail) {
   for (int looks = 0; looks < LOOKS && ucx_progress(w);) looks++;
   if (p->end[rail] || p->lost) return;

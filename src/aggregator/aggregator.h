@@ -100,7 +100,7 @@ void tt_aggregator_set_options(int fd);
 void tt_aggregator_queue(int fd, double beta);
 /* Limits later sends to `rate` B/s; 0 means no limit. */
 void tt_aggregator_pace(int fd, double rate);
-/* Computes a proof of knowledge of the key, for one of the two sides. The proof covers the hello, the nonce, and the n bytes
+/* Computes the proof that a side knows the key. The proof covers the hello, the nonce, and the n bytes
  * at `text`, which follow the proof in its message. */
 typedef enum tt_aggregator_word { TT_CHALLENGES, TT_REQUESTS, TT_ANSWERS } tt_aggregator_word;
 void tt_aggregator_prove(tt_aggregator_word word, const char key[TT_KEY],

@@ -255,7 +255,7 @@ static bool read_sum_head(member *a, const tt_share *s) {
   return right;
 }
 
-/* Sends the heads of runs to which this rank contributes no data. Returns true if anything was sent. */
+/* Sends the heads of runs without data from this rank. Returns true if anything was sent. */
 static bool send_heads(member *a) {
   bool moved = false;
   for (const tt_share *s; (s = run_of(a, &a->out)) && !s->gives.bytes;) {

@@ -183,7 +183,7 @@ static bool is_sensible(const tt_session *s) {
   return h->bytes % element == 0 && (s->up || s->gives.bytes == h->bytes);
 }
 
-/* Returns true if every member has a free slot in which the range it wants in the next turn can be stored. */
+/* Returns true if every member has a free slot for the range that it wants in the next turn. */
 static bool has_place(const tt_session *s) {
   for (uint32_t i = 0; i < s->seat.members; i++)
     if (s->member[i].fd >= 0 && s->answered - s->member[i].turn >= TT_SESSION_TURNS) return false;

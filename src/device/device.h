@@ -97,8 +97,8 @@ tt_reach tt_staged_reach(const tt_staged *s);
 void tt_staged_reaches(tt_staged *s, bool reaches, int devices);
 /* Sets whether this rank offers the kernels of its device. They run only if the devices can access all vectors. */
 void tt_staged_offers(tt_staged *s, bool kernels);
-/* Returns true if this call may find out whether the devices can access each other's memory. Only the first calls may, and no
- * stream may be held meanwhile. */
+/* Returns true if this call may find out whether the devices can access each other's memory. Only the first calls may. No
+ * stream may be held during such a call. */
 bool tt_staged_learns(tt_staged *s);
 /* Returns true if src and dst are entirely in device memory, and the device can sum the vectors of n ranks. */
 bool tt_staged_sums(tt_staged *s, tutti_type type, tutti_op op, int n);

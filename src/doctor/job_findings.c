@@ -24,7 +24,7 @@ void tt_look_add_call(tt_text *t, const tt_look_comm *comm, uint64_t seq) {
               seq);
 }
 
-/* Appends the call or the message in which a rank waits, for example "a message, to receive 10 double with tag 3". */
+/* Appends the call or the message that a rank waits for, for example "a message, to receive 10 double with tag 3". */
 void tt_look_add_waiting(tt_text *t, const tt_look_comm *comm) {
   char words[120];
   if (!comm->shown.message) {

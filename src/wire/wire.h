@@ -183,7 +183,7 @@ typedef struct tt_peer_ops {
   void (*sleep)(tt_wire *w, uint32_t futex, uint32_t limit_us);
   void (*sleep_end)(tt_wire *w);
   /* Variants of sleep_begin and sleep_end for a rank that sleeps on file descriptors. wake_fd_open returns a descriptor that
-   * becomes readable when a peer acts, or -1 if none is available now. The pointers are NULL if the wire has no variants. */
+   * becomes readable when a peer acts, or -1. The pointers are NULL if the wire has no variants. */
   int (*wake_fd_open)(tt_wire *w);
   void (*wake_fd_close)(tt_wire *w, int wake_fd);
 
@@ -228,14 +228,14 @@ typedef struct tt_net_ops {
   void (*sleep)(const tt_wire *w, int also, uint32_t limit_us);
   /* Returns true if some sent messages remain in this process until a thread polls. */
   bool (*has_unsent)(const tt_wire *w);
-  /* Returns the number that this rank proposes for a new network; 0: none is needed. The highest proposal is used. */
+  /* Returns the number that this rank proposes for a new network; 0: it needs no number. The highest proposal is used. */
   uint32_t (*fresh_number)(const tt_wire *w);
   /* Makes a network for the ranks with the same color (tutti_net.h). On failure, returns TUTTI_ERR_SYSTEM and the network's
    * reason. *taken is set if the proposed number is already in use; all ranks must then agree on another number. */
   tutti_status (*split)(tt_wire *w, const tt_split *s, tutti_net *net, bool *taken);
   /* Sets the process id of each rank, for error messages. Copies the array. */
   tutti_status (*set_pids)(tt_wire *w, const int64_t *pids);
-  /* Sets, for each peer, the network level that separates the peer from this rank. Only for simulated networks. Copies the
+  /* Sets the network level for each peer, i.e. the level that separates the peer from this rank. Only for simulated networks. Copies the
    * array. at_once: see tt_pacing. */
   tutti_status (*set_levels)(tt_wire *w, const uint8_t *level, bool at_once);
   /* Makes the table of proofs that simulated ranks share, because they are in the same process. `ranks` is the number of
@@ -342,7 +342,7 @@ struct tt_wire {
   const tt_memory_ops *memory;
   const tt_peer_ops *peer;
   const tt_net_ops *net; /* NULL unless all messages use a network */
-  /* Functions with which ranks agree to continue after a failure (agree.h). A table is NULL if the wire is of the other kind,
+  /* The functions of the agreement to continue after a failure (agree.h). A table is NULL if the wire is of the other kind,
    * or if the network does not support this. */
   const struct tt_shm_agree_ops *shm_agree;
   const struct tt_net_agree_ops *net_agree;

@@ -220,7 +220,7 @@ static void lead_agreement(tt_net *m) {
     decide(m, TUTTI_OK, -1, -1);
 }
 
-/* Returns a rank that has timed out and that the decision cannot be made without, or -1 if there is no such rank. */
+/* Returns a rank that has timed out and that the decision cannot be made without, or -1. */
 static int given_up(const tt_net *m) {
   const tt_net_agreement *c = m->agreement;
   for (int r = 0; r < m->wire.ranks; r++)

@@ -146,7 +146,7 @@ typedef struct tt_records {
   int answers;             /* number of answers to the last inquiry */
 } tt_records;
 
-/* A peer with which this rank has exchanged messages, or which it has asked for records. */
+/* A peer that this rank has exchanged messages with, or has asked for records. */
 typedef struct tt_net_peer {
   tt_in_end *in[TT_LANES]; /* made at first use, as is `out` */
   tt_out_end *out[TT_LANES];

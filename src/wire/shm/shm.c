@@ -67,7 +67,7 @@ static tt_end *in_end(tt_shm *s, int peer, int lane) {
 
 /* ---- sending ---- */
 
-/* Returns an array with the offset of each lane's channel from `writer` to `reader`, or NULL if none has been opened. */
+/* Returns an array with the offset of each lane's channel from `writer` to `reader`, or NULL if no channel is open. */
 static atomic_ullong *channels_of(const tt_shm *s, int writer, int reader) {
   /* model: publish:find */
   const unsigned long long at =

@@ -141,7 +141,7 @@ void tt_shm_hide(tt_head *head, uint64_t ctrl);
  * changes something for it checks for sleepers and wakes them. */
 void tt_futex_wake(tt_head *head);
 /* Variants for a rank that also sleeps on file descriptors. tt_wake_fd_open returns a descriptor that becomes readable when a
- * peer signals it, or -1 if none is available. The rank must poll once more before it sleeps on the descriptor. */
+ * peer signals it, or -1. The rank must poll once more before it sleeps on the descriptor. */
 int tt_wake_fd_open(tt_segment *segment, int index);
 void tt_wake_fd_close(tt_segment *segment, int index, int fd);
 void tt_wake_fd_signal(tt_segment *segment, tt_head *head, int index); /* head: the header of that
