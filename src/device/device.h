@@ -64,7 +64,7 @@ tutti_status tt_staged_new(tt_stager *s, int number, const tt_staged_part *parts
 void tt_staged_compile(tt_staged *staged, tutti_type type, tutti_op op);
 void tt_staged_free(tt_staged *staged); /* NULL is allowed */
 
-/* Starts a call. Its input is copied to the host after all work that was enqueued on `stream` so far. If `holds`, later work on
+/* Starts a call. Its input is copied to the host after all earlier work on `stream`. If `holds`, later work on
  * `stream` waits until the call ends. */
 tutti_status tt_staged_begin(tt_staged *staged, void *stream, bool holds);
 /* Makes one pass over the copies without waiting. Returns true if anything moved. Sets *status if the device has failed. */
