@@ -23,7 +23,7 @@ static int failed(void) {
   return 1;
 }
 
-/* Returns the minimum, which is the time of a call without disturbances. The signature's share of this time is the largest,
+/* Returns the minimum, which is the time of a call without disturbances. The signature takes the largest share of this time,
  * and the test shows that even this share is small. */
 static double least(const double *x, int n) {
   double found = x[0];

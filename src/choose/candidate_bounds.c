@@ -103,7 +103,7 @@ static void bound_wide(tt_kept *x, const tt_cost_model *model, tt_bound *bound) 
 
 typedef void bound_fn(tt_kept *x, const tt_cost_model *model, tt_bound *bound);
 
-/* Computes one lower bound of the i-th candidate, unless it is already known. Returns false if out of memory. */
+/* Computes a lower bound of the i-th candidate, unless the bound is already known. Returns false if out of memory. */
 static bool find_bound(tt_chooser *c, tt_candidates *list, int i, bound_fn *by, bool *found,
                        tt_bound *bound) {
   if (*found) return true;
@@ -153,7 +153,7 @@ static bool slices_help(const tt_chooser *c, const tt_sched *s) {
   return messages <= (s->ranks > TT_MOST_PLAYED ? 2 * MOST_SLICED : MOST_SLICED);
 }
 
-/* For a plan over uneven levels on many ranks: adds its lower bound, and sets *sliced if slices may help the plan. */
+/* Adds the lower bound of a plan over uneven levels on many ranks. Sets *sliced if slices may help the plan. */
 static tutti_status look_at_even(const tt_pricing *p, tt_candidate *x, bool *sliced) {
   tt_sched *own = NULL, *even = NULL;
   tt_cost_model model;

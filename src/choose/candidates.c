@@ -183,7 +183,7 @@ static bool over_levels(const tt_chooser *c, tutti_coll coll, const tt_plan_spec
   return tt_plan_spec_levels(plan) && that_does(c, coll, plan);
 }
 
-/* Adds those of the plans proposed by the algorithm families for these levels for which `wanted` returns true. */
+/* Adds the plans that the algorithm families propose for these levels and for which `wanted` returns true. */
 static bool add_proposals(tt_chooser *c, tutti_coll coll, tt_candidates *list, const char *levels,
                           wanted_fn *wanted) {
   tt_plan_walk at = {0};

@@ -15,8 +15,8 @@
 #include "choose.h"
 #include "pricers.h"
 
-/* The needs that have been checked for a plan, and the results of the checks. A collective with a root has one finding per
- * root, any other collective has a single finding. */
+/* The needs that have been checked for a plan, and the results of the checks. A collective with a root has one finding for
+ * each root. Any other collective has a single finding. */
 typedef struct tt_finding {
   unsigned asked, met; /* sets of tt_need */
   bool skipped;        /* some needs were not checked, because the prover would take too long */
@@ -39,7 +39,7 @@ typedef struct tt_candidate {
 /* A fitted curve is at least this fraction of the simulated times (curve.c). */
 #define TT_CURVE_ACCURACY 0.94
 
-/* A candidate in the search order, which is by increasing lower bound of the time at the current size. */
+/* A candidate in the order of the search, which is by increasing lower bound of the time at the current size. */
 typedef struct tt_turn {
   double least;
   int i;
@@ -65,7 +65,7 @@ typedef struct tt_candidates {
   tt_kept kept;
 } tt_candidates;
 
-/* Returns true if the candidate may be chosen. Expensive ones may only if list->all is set, even if they have an estimate. */
+/* Returns true if the candidate may be chosen. If it is expensive to estimate, list->all must also be set. */
 static inline bool tt_candidate_counts(const tt_candidates *list, const tt_candidate *x) {
   return x->possible && (!x->dear || list->all);
 }
@@ -73,7 +73,7 @@ static inline bool tt_candidate_counts(const tt_candidates *list, const tt_candi
 /* Returns true if x is faster than y. The two must be different candidates (choose.c). */
 bool tt_candidate_cheaper(const tt_candidate *x, const tt_candidate *y, double bytes);
 
-/* A stage that compositions use, with a curve that predicts its time from the size of its part of the vector. */
+/* A stage of compositions, with a curve that predicts its time as a function of the size of its part of the vector. */
 typedef struct tt_stage_price {
   tt_level_stage stage;
   tt_plan_spec *own; /* owns stage.plan */

@@ -36,8 +36,8 @@ double tt_work_of(tt_sched *const *all, int ranks) {
 }
 
 /* Removes from *met the needs that these schedules do not meet. If each block is summed on a single rank, all ranks get the
- * same bits. This is quick to check, so it is checked first. The check assumes correct schedules, which is proven before they
- * run (proven.c). */
+ * same bits. This is quick to check, so it is checked first. The schedules are assumed to be correct, because they are proven
+ * before they run (proven.c). */
 static tutti_status met_by(tt_sched *const *all, int ranks, double most, unsigned *met,
                            bool *skipped) {
   if (*met == TT_NEED_SAME && tt_summed_once(all, ranks)) return TUTTI_OK;
@@ -49,7 +49,7 @@ static tutti_status met_by(tt_sched *const *all, int ranks, double most, unsigne
   return status;
 }
 
-/* Turns every error except TUTTI_ERR_MEMORY into success. A plan that cannot be built merely meets no need. */
+/* Turns every error except TUTTI_ERR_MEMORY into success. A plan that cannot be built simply does not meet the needs. */
 static tutti_status unless_starved(tutti_status status) {
   return status == TUTTI_ERR_MEMORY ? status : TUTTI_OK;
 }

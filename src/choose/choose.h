@@ -56,7 +56,7 @@ typedef struct tt_setting {
 /* Creates a chooser, which several threads may use at the same time. Returns TUTTI_ERR_ARG, with a message, if the levels do
  * not match the number of ranks. */
 tutti_status tt_chooser_new(const tt_setting *setting, tt_chooser **chooser);
-/* Returns a chooser for a communicator. Communicators with equal settings share one chooser with all its estimates, except if
+/* Returns a chooser for a communicator. Communicators with equal settings share one chooser with all its estimates, unless
  * the setting points to memory of the communicator. A chooser is kept for a while after its last user has freed it. */
 tutti_status tt_chooser_share(const tt_setting *setting, tt_chooser **chooser);
 void tt_chooser_free(tt_chooser *c);
@@ -117,8 +117,8 @@ tutti_status tt_choose(tt_chooser *c, const tt_problem *problem, const tt_overri
 tutti_status tt_two_shot_if_exported(tt_chooser *c, const tt_plan_spec *one_shot,
                                      const tt_plan_spec *two_shot, uint64_t bytes, bool *is);
 
-/* Return the predicted time of the fastest plan for `bytes` bytes in seconds, or -1 if out of memory; and the time to copy
- * one byte to a buffer and back. */
+/* Return the predicted time of the fastest plan for `bytes` bytes, in seconds (-1 if out of memory), and the time in seconds
+ * to copy one byte to a buffer and back. */
 double tt_seconds_of(tt_chooser *c, tutti_coll coll, uint64_t bytes);
 double tt_seconds_to_pack(const tt_chooser *c);
 
@@ -146,8 +146,8 @@ typedef enum tt_proven {
 /* Proves the plan correct, both in place and out of place. Returns TUTTI_ERR_SCHEDULE with the prover's message if the plan
  * is wrong, or TUTTI_ERR_MEMORY. */
 tutti_status tt_proven_find(const tt_ask *ask, int slices, const tt_setting *how, tt_proven *is);
-/* Sets *can if the plan or its form is proven, for any number of slices. A plan for which this fails is never chosen, and
- * does not run even if the user names it. Returns an error if the plan cannot be built. */
+/* Sets *can if the plan or its form is proven, for any number of slices. Otherwise the plan is never chosen, and does not run
+ * even if the user names it. Returns an error if the plan cannot be built. */
 tutti_status tt_proven_can(const tt_ask *ask, const tt_setting *how, bool *can);
 /* Formats the reason why a plan that is not proven does not run. */
 void tt_unproven_words(const tt_plan_spec *plan, int ranks, char *words, size_t size);

@@ -51,7 +51,7 @@ static bool is_ordered(const tt_plan_spec *plan, tutti_coll coll) {
   return tt_form_of(plan, coll, &form) && form.order;
 }
 
-/* Sets *at to the index of the estimate for an algorithm at a level, or to -1 if it has no estimate. */
+/* Sets *at to the index of the estimate for an algorithm at a level, or to -1 if the algorithm has no estimate. */
 static tutti_status find_price(const search *k, const level_options *m, const tt_plan_spec *plan,
                                tutti_coll coll, const tt_cost_model *model, int *at) {
   const tt_level_stage stage = {.plan = plan, .coll = coll, .ranks = m->size, .level = m->level};

@@ -51,7 +51,7 @@ typedef struct tt_pricer {
   /* Prepares the simulation for a vector of *size bytes. Sets *size to the largest size for which the simulation is valid,
    * because some loops support only short vectors. Returns TUTTI_ERR_UNSUPPORTED or TUTTI_ERR_MEMORY on error. */
   tutti_status (*sim)(const tt_pricing *p, uint64_t *size, tt_sim **sim);
-  /* Estimates the time for all sizes without `sim`, for numbers of this weight. NULL if the method needs a simulation. */
+  /* Estimates the time for all sizes without simulating the plan. NULL if the method needs the simulation. */
   tutti_status (*curve)(const tt_pricing *p, int weight, tt_curve *curve);
   /* Raises a curve to the lower bounds that some ranks give. May be NULL. */
   tutti_status (*raise)(const tt_pricing *p, tt_curve *curve);
@@ -60,9 +60,9 @@ typedef struct tt_pricer {
 /* Returns the options for an estimate without slices and without a limit on messages. */
 tt_pricing tt_pricing_of(tt_chooser *c, const tt_plan_spec *plan, tutti_coll coll, int root);
 const tt_pricer *tt_pricer_of(const tt_pricing *p);
-/* Prepares the simulation by a method (NULL: the first that applies), and cuts the plan into slices. */
+/* Prepares a simulation with the given method (NULL: the first method that applies), and cuts the plan into slices. */
 tutti_status tt_pricing_sim(const tt_pricing *p, const tt_pricer *by, uint64_t *size, tt_sim **sim);
-/* Prepares the simulation for a vector of `bytes` bytes, by the first method that applies. */
+/* Prepares a simulation for a vector of `bytes` bytes, with the first method that applies to the plan. */
 tutti_status tt_candidate_sim(tt_chooser *c, const tt_plan_spec *plan, int slices, tutti_coll coll,
                               int root, bool exported, uint64_t bytes, tt_sim **sim);
 /* Returns true if the method simulates all ranks. On more than TT_MOST_PLAYED ranks, such plans are estimated only if no
@@ -80,18 +80,18 @@ void tt_curve_raise(tt_curve *curve, const tt_bound *bound, int slices);
 
 /* ---- rows of the table ---- */
 
-/* For a tree over levels on more than TT_MOST_PLAYED ranks. Simulates only the ranks on the longest paths to the root
- * (way_price.c). */
+/* Estimates a tree over levels on more than TT_MOST_PLAYED ranks by simulating only the ranks on the longest paths to the
+ * root (way_price.c). */
 bool tt_ways_apply(const tt_pricing *p);
 tutti_status tt_ways_sim(const tt_pricing *p, uint64_t *size, tt_sim **sim);
-/* For a plan over uneven levels on more than TT_MOST_PLAYED ranks. Simulates one rank after enlarging every domain to the
- * largest size on its level, and raises the result to the lower bounds of some ranks on the real levels (uneven_price.c). */
+/* Estimates a plan over uneven levels on more than TT_MOST_PLAYED ranks. Simulates one rank, with every domain enlarged to
+ * the largest size on its level. Raises the result to lower bounds of some ranks on the real levels (uneven_price.c). */
 bool tt_even_applies(const tt_pricing *p);
 tutti_status tt_even_sim(const tt_pricing *p, uint64_t *size, tt_sim **sim);
 tutti_status tt_even_raise(const tt_pricing *p, tt_curve *curve);
 /* Builds rank 0's schedule on levels with enlarged domains, and sets *model to the cost model of these levels. */
 tutti_status tt_even_build(const tt_pricing *p, tt_cost_model *model, tt_sched **s);
-/* For a composition and, on many ranks, for other plans with stages. Simulates one group of each level (stage_prices.c). */
+/* Estimates a composition or, on many ranks, another plan with stages by simulating a group per level (stage_prices.c). */
 bool tt_stages_apply(const tt_pricing *p);
 tutti_status tt_stages_sim(const tt_pricing *p, uint64_t *size, tt_sim **sim);
 tutti_status tt_stages_curve(const tt_pricing *p, int weight, tt_curve *curve);

@@ -231,7 +231,7 @@ typedef struct coded_as {
   double bound;  /* bound of the relative error */
 } coded_as;
 
-/* Returns true if messages are compressed. Returns false if out of memory. */
+/* Returns true if messages are compressed. Returns false if they are not compressed, or if out of memory. */
 static bool find_coded_as(const tt_chooser *c, const tt_problem *p, const tt_plan_spec *plan,
                           coded_as *is) {
   const tt_setting *s = &c->setting;

@@ -54,8 +54,8 @@ static tutti_status add_ends(ways *w, const tt_tree *t, int level, int domain, i
   return status;
 }
 
-/* Adds the remaining ranks on the paths. In a broadcast these are the ranks that send to ranks on the paths, in a reduce
- * those that receive from them. */
+/* Adds the remaining ranks on the paths. In a broadcast, they are the ranks that send to ranks on the paths. In a reduce,
+ * they are the ranks that receive from ranks on the paths. */
 static tutti_status add_ways(ways *w) {
   const tt_kind towards_root = w->ask.coll == TUTTI_BROADCAST ? TT_RECV : TT_SEND;
   tutti_status status = TUTTI_OK;

@@ -45,13 +45,13 @@ static bool bursts(const tt_cost_model *model) {
   return any;
 }
 
-/* Returns the number of links that a level's loads distinguish. The result is 1 unless symmetric ranks use links with the
+/* Returns the number of a domain's links that are counted separately. Returns 1 unless symmetric ranks use links with the
  * same numbers. */
 static size_t numbers_of(const tt_cost_model *model, int level) {
   return tt_topology_at(model, level)->same_numbers ? tt_links_numbered(model, level) : 1;
 }
 
-/* Returns the links that a message uses at its sender's end, numbered as in numbers_of. */
+/* Returns the links that a message uses at its sender's end, or link 0 if the level's links are counted together. */
 static tt_links same_links(const tt_cost_model *model, int level, const tt_sim_message *d) {
   if (tt_topology_at(model, level)->same_numbers) return tt_links_of(model, level, d, false);
   return (tt_links){0, 1};
@@ -77,8 +77,8 @@ static void load_links(load *x, const tt_sim_message *d, double share, const tt_
   }
 }
 
-/* Adds a message to the load of a rank's port. `mean` is 0 if the placement is known. Otherwise the messages of a step
- * overlap with its first one. If all ranks are symmetric, they still wait for the bytes of an average rank. */
+/* Adds a message to the load of a rank's port. `mean` is 0 if the placement is known. Otherwise only the first message of a
+ * step adds its fixed time, and messages add their bytes, times `mean`, only if the ranks are symmetric. */
 static void load_port(tt_bound_line *port, double mean, const tt_bound_line *takes, bool first,
                       bool alike) {
   if (mean <= 0 || first) port->each += takes->each;
@@ -152,7 +152,7 @@ static void add_whole(tt_bound *bound, tt_bound_line line, bool sliced) {
 }
 
 /* Adds the lower bounds of a rank's ports. If levels have separate ports, each level gives a bound. All messages of a slice
- * give another, because they leave one after the other. Otherwise all levels share the ports of the level that has most. */
+ * give another, because they leave one after the other. Otherwise all levels share the same ports. */
 static void add_ports(tt_bound *bound, const load *x, const tt_cost_model *model, bool in,
                       bool sliced) {
   tt_bound_line all = {.once = in && x->L > 0 ? x->L : 0};
@@ -256,7 +256,7 @@ static uint32_t last_receive(const tt_sched *s, uint32_t step, bool *waits) {
   return s->nsteps;
 }
 
-/* Returns one of the step's peers that is not the rank itself, or -1. */
+/* Returns a peer of the step that is a different rank, or -1. */
 static int some_peer(const tt_sched *s, const tt_step *step) {
   for (int k = 0; k < step->peers.count; k++) {
     const int peer = tt_peer_rank(&step->peers, k, s->ranks);

@@ -53,7 +53,7 @@ static double root_of(double x) {
   return x > 0 ? root : 0;
 }
 
-/* Returns the load of the busiest link in a round, as a share of the vector, if each place has the average load. */
+/* Returns the load of the busiest link in a round, as a share of the vector, if all places have the average load. */
 static double on_busiest_link(const tt_sim *sim, const round_load *all) {
   const tt_contention *x = &sim->model.contention;
   const double places = tt_tree_count(&sim->model.tree, 0, 0);

@@ -119,8 +119,8 @@ static inline int tt_ports_at_once(const tt_cost_model *model, int level, uint32
 /* Creates a model that has a single level and no costs. */
 void tt_cost_flat(tt_cost_model *model, int ranks);
 
-/* Returns true if the links are busy without slices. On a torus whose nodes have several ports, the algorithm in torus.c uses
- * all links, whereas slices would spread over them only by chance. */
+/* Returns true if plans keep the links busy without slices. On a torus whose nodes have several ports, the algorithm in
+ * torus.c uses all links, whereas slices would spread over them only by chance. */
 static inline bool tt_links_fill_themselves(const tt_cost_model *model) {
   return model->torus && tt_ports(&model->link[model->levels - 1]) > 1;
 }

@@ -86,7 +86,7 @@ bool tt_shm_levels_known(const tt_profile *m, const tt_tree *tree) {
 }
 
 /* Returns the link of a level within a machine. It is `near`, the link within an innermost domain, with the parameters that
- * are set for the level. A cache line has the same additional delay if ranks share cores. */
+ * are set for the level. The additional delay of a cache line is the same if ranks share cores. */
 static tt_link shm_link(const tt_profile *m, const char *name, tt_link near) {
   const tt_shm_level *x = shm_level_of(m, name);
   if (x && x->delay > m->shm.wait) near.L += x->delay - m->shm.wait;

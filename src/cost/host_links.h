@@ -11,9 +11,9 @@ int tt_host_level(const tt_cost_model *model, int inside);
 /* If the profile has parameters for a host with this name, sets the number of that host. "n1" and "n1.cluster" are the same
  * host. */
 void tt_host_found(tt_profile *profile, const char *name, int number);
-/* Finds the hosts of the first `ranks` ranks of a model that has its links. number[r] is the host of rank r, or negative if
- * it has none. If `number` is NULL, hosts are the domains of the model, in order. Sets *hosts to NULL if all hosts are equal.
- * May return TUTTI_ERR_MEMORY. */
+/* Finds the hosts of a model's first `ranks` ranks. The links of the model must be set. number[r] is the host of rank r, or
+ * negative if it has none. If `number` is NULL, hosts are the domains of the model, in order. Sets *hosts to NULL if all
+ * hosts are equal. May return TUTTI_ERR_MEMORY. */
 tutti_status tt_hosts_new(const tt_profile *profile, const tt_cost_model *model, int inside,
                           const int *number, int ranks, tt_hosts **hosts);
 void tt_hosts_free(tt_hosts *hosts);

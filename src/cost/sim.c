@@ -89,7 +89,7 @@ static void lag(tt_running *s, uint32_t d) {
   m->level = message->level;
 }
 
-/* Returns the number of bytes of the vector that the message's link charges for. Burst credit covers the other bytes. */
+/* Returns the number of bytes of the vector for which a message's link takes time. Burst credit covers the other bytes. */
 static double charged(const tt_running *s, const tt_sim_message *d) {
   const double saved = s->sim->saved[d->narrowest];
   return s->bytes > saved ? s->bytes - saved : 0;
@@ -157,7 +157,7 @@ static double occupies(const tt_running *s, uint32_t d, whose of) {
   return cost.fixed + charged(s, &s->sim->message[d]) * cost.slope;
 }
 
-/* Returns the server for the messages of a slice at their sender. It sends one message at a time. */
+/* Returns the server that makes a sender send the messages of a slice one at a time. */
 static tt_server *slice_of(const tt_running *s, uint32_t d) {
   const tt_sim *sim = s->sim;
   return &s->slice[sim->message[d].sender * sim->slices + d / (sim->messages / sim->slices)];
@@ -355,8 +355,8 @@ static void add_incast(const tt_sim *sim, double bytes, tt_breakdown *t) {
   t->transfer[sim->link_level] += lost;
 }
 
-/* Raises the time to a lower bound: the busiest link cannot carry its data faster than if it never idles. The simulated
- * rounds can be shorter if messages that cross no link take less time than others. */
+/* Raises the time to a lower bound, in which the busiest link carries its data without a pause. The simulated time can be
+ * shorter if messages that cross no link take less time than others. */
 static bool fill_link(tt_sim *sim, double bytes, tt_breakdown *t) {
   const double takes = bytes * sim->link_slope;
   tt_breakdown first = {0};

@@ -6,7 +6,7 @@
 
 #include "cost.h"
 
-/* A message of the simulation. Its steps have numbers that are unique among all simulated ranks. */
+/* A message of the simulation. The numbers of its two steps are unique among all simulated ranks. */
 typedef struct tt_sim_message {
   uint32_t from, to;       /* numbers of the sending and the receiving step */
   uint32_t sender, reader; /* ranks */
@@ -31,7 +31,7 @@ typedef struct tt_sim_ends {
   double rest;  /* s/B of the whole vector on the slowest link other than the hosts' links */
 } tt_sim_ends;
 
-/* The processor time of a step: in s, and in s per byte of the whole vector. */
+/* The processor time of a step. One part is in s, the other parts are in s per byte of the whole vector. */
 typedef struct tt_sim_task {
   uint32_t sim_rank, turn; /* simulated rank, and index of the step in its schedule */
   uint32_t needs;          /* number of messages and steps that it waits for */
@@ -53,7 +53,7 @@ typedef struct tt_sim_timing {
   uint8_t level;         /* level of the message from that step */
 } tt_sim_timing;
 
-/* A ready event: a step, a departure or an arrival (with event numbers in this order). */
+/* An event without open dependencies: a step, a departure or an arrival. Event numbers are in this order. */
 typedef struct tt_sim_event {
   double at;
   uint64_t order; /* 2 bits: kind of event; 30 bits: index of its step; 32 bits: event number */

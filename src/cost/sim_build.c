@@ -87,7 +87,7 @@ bool tt_sim_reserve(tt_sim *sim) {
   return sim->timing && sim->event;
 }
 
-/* Counts the ranks that send to rank 0 over the level that bounds the time, if incast can slow its links. Ranks with
+/* If incast can slow the level that bounds the time, counts the ranks that send to rank 0 over this level. Ranks with
  * uncontended ports do not count, because their data arrives evenly over one connection. Returns false if out of memory. */
 static bool count_senders(tt_sim *sim, const tt_sched *s) {
   const tt_cost_model *model = &sim->model;

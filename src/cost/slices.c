@@ -15,8 +15,7 @@ static bool is_edge(const tt_sim *w, uint32_t step, bool first) {
   return first ? w->task[step].alone : w->then_at[step] == w->then_at[step + 1];
 }
 
-/* Lists the steps that wait for each step. If a step is the last in its slice, the rank's first steps in a later slice wait
- * for it. */
+/* Lists the steps that wait for each step of a slice. The first steps of a rank in a later slice wait for its last steps. */
 static uint32_t list_then(const tt_sim *w, tt_sim *p, int slice, int flight, int slices,
                           const uint32_t *firsts, uint32_t n) {
   const uint32_t base = (uint32_t)slice * w->steps, later = base + (uint32_t)flight * w->steps;
@@ -66,8 +65,8 @@ static void copy_parts(const tt_sim *w, tt_sim *p, int slice, int slices) {
   }
 }
 
-/* Counts the dependencies between two slices: the pairs of a last step in one and a first step of the same rank in the other.
- * The steps of a rank are contiguous. */
+/* Counts the pairs of steps in which a first step of a slice waits for a last step of an earlier slice on the same rank. The
+ * steps of a rank are contiguous. */
 static uint64_t count_handovers(const tt_sim *w) {
   uint64_t n = 0, firsts = 0, lasts = 0;
   for (uint32_t i = 0; i < w->steps; i++) {

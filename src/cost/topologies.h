@@ -11,8 +11,8 @@
 
 #include "sim.h"
 
-/* The links that a message uses at a domain. `which` numbers the links that the domain owns, and `count` is the number of
- * such links on the route (0: none). */
+/* The links that a message uses at a domain. `which` is the number of the link among those of the domain, and `count` is the
+ * number of such links on the route (0: none). */
 typedef struct tt_links {
   size_t which;
   double count;

@@ -32,7 +32,7 @@ static bool share_domain(const tt_placement *a, const tt_placement *b, const cha
   return strcmp(name, "rack") == 0 || a->node == b->node;
 }
 
-/* Returns the group of level l with all ranks in the helper's domain of this kind. Returns -1 if no single group has them. */
+/* Returns the group of level l that contains all ranks in the helper's rack or node (`kind`), or -1 if no group does. */
 static int home_group(const homes *x, const tt_placement *placements, const int *order, int l,
                       const char *kind, const tt_placement *its) {
   int group = -1;

@@ -107,7 +107,7 @@ static bool says(const position *positions, int ranks, int level) {
          (level == NODE && n == count_domains(positions, ranks, RACK));
 }
 
-/* Returns true if a fold does not support this number of levels. */
+/* Returns true if the ranks have more levels than a fold supports. */
 static bool too_many(const position *positions, int ranks) {
   int said = 1;
   for (int l = 0; l < LEVELS; l++) said += says(positions, ranks, l);
@@ -208,7 +208,7 @@ static void find_inside(const tt_tree *t, int *at, tt_layout *out) {
 
 /* ---- a topology ---- */
 
-/* Takes the nodes from a tree that has a level of nodes. Ranks of the same node must share memory. */
+/* If a tree has a level of nodes, takes the nodes from the tree. Ranks of the same node must share memory. */
 static tutti_status nodes_of_tree(const tt_tree *t, const tt_placement *placements,
                                   const char *name, int *at, tt_layout *out) {
   int level = t->levels - 1;
@@ -374,7 +374,7 @@ static tutti_status check_numbers(const char *text) {
   }
 }
 
-/* Ranks with the same node and the same number in the list get the same colour: the first rank of these. */
+/* Ranks with the same node and the same number in the list get the same colour, which is the lowest of these ranks. */
 tutti_status tt_placement_fake(const char *text, int ranks, tt_placement *placements) {
   tutti_status status = check_numbers(text);
   if (status) return status;

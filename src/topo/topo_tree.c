@@ -65,7 +65,7 @@ static bool read_list(tt_tree *t, int level, const char **at) {
   return *(*at)++ == ')';
 }
 
-/* Adds a level of ranks for a list with `times` entries per parent, which are the numbers of ranks in each domain. */
+/* Adds a level of ranks, for a list with the number of ranks in each domain. The list has `times` entries per parent. */
 static void list_of_ranks(tt_tree *t, int times) {
   int level = t->levels - 1;
   t->level[level + 1] = t->level[level];

@@ -257,7 +257,7 @@ static void say_event(writer *w, const tt_event *e, int tid) {
   if (flies) say_line(w, e, tid, 'e');
 }
 
-/* Finds the end of the last complete event, which is before the closing bracket or before text of a rank that was killed. */
+/* Finds the end of the last complete event, which is before the closing bracket or before a killed rank's partial text. */
 static off_t find_events_end(int fd, off_t size) {
   char text[8 << 10];
   const off_t from = size > (off_t)sizeof text ? size - (off_t)sizeof text : 0;
@@ -270,8 +270,7 @@ static off_t find_events_end(int fd, off_t size) {
   return -1;
 }
 
-/* Computes the conversion from ticks to the file's time. Both are known for two instants: the creation of the tape, and
- * now. */
+/* Computes the conversion from ticks to the file's time. Both times are known when the tape was created, and now. */
 static void set_clock(writer *w, uint64_t origin) {
   const tt_trace *t = w->trace;
   const uint64_t tick1 = tt_trace_now(t), ns1 = tt_trace_ns();

@@ -42,7 +42,7 @@ static bool quote_at(tt_race *s, int i, bool ask, tt_quote *o) {
   return there;
 }
 
-/* Adds the fastest of `n` candidates to the race. The first pass adds only a few of each family, the second pass any. */
+/* Adds the fastest of `n` candidates to the race. The first pass adds only a few of each family, the second adds any. */
 static tutti_status add_rivals(tt_race *s, const rival *rivals, int n) {
   tutti_status status = TUTTI_OK;
   const int most = s->at[0].price > TT_RACE_SLOW ? MOST_SLOW : TT_RACE_MOST;

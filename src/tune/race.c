@@ -48,7 +48,7 @@ tutti_status tt_race_add(tt_race *s, const tt_choice *choice, double price) {
 
 /* ---- memory ---- */
 
-/* Finds the blocks that the call reads and writes. Also finds out whether the call is in place. */
+/* Finds the blocks that the call reads and writes, and determines whether the call is in place. */
 static void lay_out_vectors(tt_race *s) {
   const tt_call *c = s->asked;
   const size_t block = s->problem.bytes / s->outline.blocks;
