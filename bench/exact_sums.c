@@ -21,7 +21,8 @@ static int failed(void) {
   return 1;
 }
 
-/* Returns the time in seconds. For a single rank, which never waits, this is the CPU time to convert numbers and back. */
+/* Returns the time in seconds. A single rank never waits, so its CPU time is the time to convert numbers to integers and
+ * back. */
 static double now(const tutti_comm *comm) {
   struct timespec t;
   if (tutti_comm_size(comm) > 1) return timing_now();

@@ -64,7 +64,7 @@ static void calls(const bench *b, int way, size_t count, tutti_type type, int ti
   for (int i = 0; i < times; i++) sum(b, b->from, b->to, count, type, TUTTI_SUM, ways[way].code);
 }
 
-/* Makes `times` calls without timing them and then `times` more, and returns the time per call of the latter in seconds. */
+/* Makes `times` calls that are not timed, then `times` calls that are timed. Returns the seconds per timed call. */
 static double run(const bench *b, int way, size_t count, tutti_type type, int times) {
   calls(b, way, count, type, times);
   const double begin = timing_now();

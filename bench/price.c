@@ -162,7 +162,8 @@ static void many_ranks(const char *name, const char *key) {
   tutti_prices_free(p);
 }
 
-/* Compares each choice with the times of all admissible plans, simulated at exactly this size. Prints the largest ratio. */
+/* Compares the time of each chosen plan with the times of all admissible plans, simulated at exactly the same size. Prints
+ * the largest ratio. */
 static void brute_force(void) {
   static const tutti_type types[] = {TUTTI_FLOAT, TUTTI_INT32};
   double worst = 0;

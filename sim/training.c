@@ -70,8 +70,8 @@ static tutti_status make_vector(void) {
 
 /* ---- a step ---- */
 
-/* Polls the sums in flight, until one has not finished. Returns true if any are in flight. `ready` counts the ready
- * tensors. */
+/* Polls the sums in flight, in order, up to the first that has not finished. Returns true if a sum is in flight. `ready` is
+ * the number of tensors that are ready. */
 static int advance(size_t ready, tutti_status *status) {
   for (int done = 1; done && oldest < ready && !*status; oldest += done != 0)
     *status = how == BUCKETS   ? tutti_bucket_test(buckets, oldest, &done)

@@ -231,7 +231,7 @@ tutti_status tt_exact_ranks(const char *who, int ranks);
 /* Replaces the problem of summing numbers of this type with the problem of summing the words that represent them exactly.
  * Assumes that the exponents in a block span a range of 32. Only for a type and op that round. */
 void tt_exact_problem(tutti_type type, int ranks, tt_problem *problem);
-/* Appends a sentence that says which words numbers of this type are converted to. */
+/* Appends a sentence that describes the words that numbers of this type are converted to. */
 void tt_exact_words_say(tt_text *t, tutti_type type, int ranks);
 
 #endif

@@ -154,7 +154,7 @@ static void count_step(void *ctx, uint32_t id, uint32_t depth) {
   (step->kind == TT_RECV ? receive_counts : combine_counts)(c, id, step, c->g.rank_of[id]);
 }
 
-/* Counts how often these schedules round. The schedules must be correct. */
+/* Counts how often each number is rounded in these schedules, which must be correct. */
 static tutti_status count_roundings(tt_sched *const *all, int ranks, const int *node,
                                     int *roundings) {
   char witness[64];
@@ -175,7 +175,7 @@ static tutti_status count_roundings(tt_sched *const *all, int ranks, const int *
   return starved ? tt_fail(TUTTI_ERR_MEMORY, "out of memory while counting roundings") : TUTTI_OK;
 }
 
-/* Counts how often a plan rounds, both in place and out of place. `node` has the node of each rank. */
+/* Counts how often a plan rounds a number, both in place and out of place. `node` has the node of each rank. */
 static tutti_status count_on_nodes(tt_ask ask, const int *node, int *roundings, bool *skipped) {
   tutti_status status = TUTTI_OK;
   *roundings = 0;

@@ -44,7 +44,7 @@ static int member_at_end(int which, int n) {
   return which == 0 ? n > 1 : which == 1 ? deepest : n - 1;
 }
 
-/* Adds one rank of a domain for each member where a long path ends, on `level` and on all levels inside it. */
+/* Adds one rank for each group member where a long path ends, on `level` and on all levels inside it. */
 static tutti_status add_ends(ways *w, const tt_tree *t, int level, int domain, int *left) {
   if (level == t->levels) return (*left)-- > 0 ? add_rank(w, domain) : TUTTI_OK;
   const int first = tt_tree_first(t, level, domain), n = tt_tree_count(t, level, domain);

@@ -355,7 +355,7 @@ static void add_incast(const tt_sim *sim, double bytes, tt_breakdown *t) {
   t->transfer[sim->link_level] += lost;
 }
 
-/* Raises the time to a lower bound, in which the busiest link carries its data without a pause. The simulated time can be
+/* Raises the time to the time that the busiest link takes to carry its data without a pause. The simulated time can be
  * shorter if messages that cross no link take less time than others. */
 static bool fill_link(tt_sim *sim, double bytes, tt_breakdown *t) {
   const double takes = bytes * sim->link_slope;

@@ -215,8 +215,8 @@ static void narrow(tt_sim_message *d, double beta, int level, double carried) {
   d->narrowest = (uint8_t)level;
 }
 
-/* The messages that cross a link in one round. The load is in shares of the vector, for all messages and for those that
- * arrive last. The times in s are those when the first and the last message reach the link. */
+/* The messages that cross a link in one round. `all` and `last` are the load as shares of the vector: of all messages, and of
+ * those that arrive last. The times in s are those when the first and the last message reach the link. */
 typedef struct crossing {
   double all, last, first_way, last_way;
 } crossing;
@@ -289,7 +289,7 @@ static void bound_by(tt_sim *sim, double carried, double slope, int level) {
   sim->link_incast = tt_incast_threshold(link);
 }
 
-/* Raises the lower bound of the time to the time of the level's busiest link, in either direction, over all rounds. */
+/* Raises the lower bound of the time if the level's busiest link takes longer, in either direction, over all rounds. */
 static bool bound_by_links(tt_sim *sim, const uint32_t *domains, int level) {
   const tt_cost_model *model = &sim->model;
   const size_t ranks = (size_t)model->ranks;
@@ -322,7 +322,7 @@ static bool bound_by_links(tt_sim *sim, const uint32_t *domains, int level) {
   return true;
 }
 
-/* Raises the lower bound of the time to the time that the level's busiest link takes, if one rank represents all. Uses the
+/* Raises the lower bound of the time if the level's busiest link takes longer, where one rank represents all. Uses the
  * messages that this rank receives, because all known messages are for this rank. */
 static bool bound_by_own(tt_sim *sim, int level) {
   const tt_cost_model *model = &sim->model;

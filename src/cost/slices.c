@@ -15,7 +15,8 @@ static bool is_edge(const tt_sim *w, uint32_t step, bool first) {
   return first ? w->task[step].alone : w->then_at[step] == w->then_at[step + 1];
 }
 
-/* Lists the steps that wait for each step of a slice. The first steps of a rank in a later slice wait for its last steps. */
+/* Lists the steps that wait for each step of a slice. The rank's first steps in a later slice wait for its last steps
+ * here. */
 static uint32_t list_then(const tt_sim *w, tt_sim *p, int slice, int flight, int slices,
                           const uint32_t *firsts, uint32_t n) {
   const uint32_t base = (uint32_t)slice * w->steps, later = base + (uint32_t)flight * w->steps;
@@ -65,8 +66,8 @@ static void copy_parts(const tt_sim *w, tt_sim *p, int slice, int slices) {
   }
 }
 
-/* Counts the pairs of steps in which a first step of a slice waits for a last step of an earlier slice on the same rank. The
- * steps of a rank are contiguous. */
+/* Counts the dependencies between two slices. Each is a first step of a rank that waits for a last step of the same rank in
+ * an earlier slice. The steps of a rank are contiguous. */
 static uint64_t count_handovers(const tt_sim *w) {
   uint64_t n = 0, firsts = 0, lasts = 0;
   for (uint32_t i = 0; i < w->steps; i++) {

@@ -270,7 +270,7 @@ static off_t find_events_end(int fd, off_t size) {
   return -1;
 }
 
-/* Computes the conversion from ticks to the file's time. Both times are known when the tape was created, and now. */
+/* Computes the conversion from ticks to the file's time. Both times are known for the tape's creation and for now. */
 static void set_clock(writer *w, uint64_t origin) {
   const tt_trace *t = w->trace;
   const uint64_t tick1 = tt_trace_now(t), ns1 = tt_trace_ns();

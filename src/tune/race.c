@@ -23,7 +23,7 @@ static const double BUDGET = 0.25, LEAST_GAIN = 0.02, LEAST_TIME = 1e-9;
 
 /* ---- the plans that run ---- */
 
-/* Returns a built-in op to run instead of a user's function, which must not see invented numbers. Other ops stay the same. */
+/* Returns the call's op or, instead of a user's function, a built-in op. The function must not see invented numbers. */
 static tutti_op stand_in(const tt_call *c) {
   const tt_user_op *user = tt_coll_reduces(c->coll) ? tt_op_user(c->op) : NULL;
   if (!user || !user->fn) return c->op;
@@ -184,7 +184,7 @@ static int compare_doubles(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* Computes the median of the rounds, and the spread of their middle half. With fewer than five rounds, all are used. */
+/* Computes the median of the rounds, and the spread of their middle half (of all rounds, if they are fewer than five). */
 static void judge(tt_runner *x) {
   const int n = x->rounds;
   double sorted[TT_RACE_ROUNDS];
