@@ -22,7 +22,7 @@ void tt_candidates_forget(tt_candidates *list) {
   list->kept = (tt_kept){.all = NULL};
 }
 
-/* Prepares list->kept for the i-th plan. Schedules that were already built for this plan stay. Returns false if out of
+/* Prepares list->kept for the i-th plan. Keeps schedules of this plan that were built before. Returns false if out of
  * memory. */
 static bool keep_schedules(const tt_chooser *c, tt_candidates *list, int i) {
   if (list->kept.all && list->kept.i == i) return true;

@@ -123,8 +123,8 @@ void tt_candidates_free(tt_candidates *list);
 bool tt_candidates_add(tt_candidates *list, tt_plan_spec *plan, int slices);
 /* Adds a copy of the plan that is cut into `slices` slices. */
 bool tt_candidates_add_slices(tt_candidates *list, const tt_plan_spec *plan, int slices);
-/* Estimates the i-th candidate, unless it has an estimate or is too expensive. If out of memory, sets c->starved and returns
- * false. */
+/* Estimates the i-th candidate, unless it has an estimate or is too expensive. If out of memory, sets c->starved and
+ * fails. */
 bool tt_candidates_price(tt_chooser *c, tt_candidates *list, int i);
 /* If no other plan is possible, includes expensive candidates in later estimates. If out of memory, sets c->starved and
  * returns false. */

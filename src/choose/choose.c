@@ -300,8 +300,7 @@ static tt_candidate *cheapest(tt_chooser *c, tt_candidates *list, const tt_probl
   return cheapest_priced(c, list, p, override, passed);
 }
 
-/* Returns the fastest candidate that meets all needs, or NULL if no candidate does. If out of memory, sets c->starved and
- * returns NULL. */
+/* Returns the fastest candidate that meets all needs, or NULL. If out of memory, sets c->starved and returns NULL. */
 static const tt_candidate *cheapest_that_meets(tt_chooser *c, tt_candidates *list,
                                                const tt_problem *p, const tt_override *override) {
   tt_candidate *x = NULL;

@@ -176,8 +176,7 @@ tutti_status tt_roundings_of(const tt_chooser *c, const tt_ask *ask, int *roundi
 /* Sets *much if this stage of a composition would round numbers too often. The stage runs between the nodes of `level`. */
 tutti_status tt_stage_rounds(const tt_chooser *c, const tt_plan_spec *plan, tutti_coll coll,
                              int ranks, int level, bool *much);
-/* Returns true if the messages of this call may be compressed with this code. Lossy codes are only for sums of floats over
- * all ranks. */
+/* Returns true if this call's messages may use this code. Lossy codes are only for sums of floats over all ranks. */
 bool tt_code_takes_call(tt_code code, tutti_coll coll, tutti_type type, tutti_op op);
 /* Returns the predicted time of the chosen plan in seconds, or a negative value if it is unknown. */
 double tt_choice_seconds(tt_chooser *c, const tt_problem *problem, const tt_choice *choice);

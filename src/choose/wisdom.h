@@ -48,8 +48,7 @@ const tt_wisdom_entry *tt_wisdom_find(const tt_wisdom *w, const tt_wisdom_key *k
 /* Adds an entry, unless the list has a newer entry with the same placement, key and size. If out of memory, or if the list
  * already has TT_WISDOM_MOST entries, returns false and leaves the list unchanged. */
 bool tt_wisdom_add(tt_wisdom *w, const tt_wisdom_entry *entry);
-/* Adds an entry. Replaces an entry with the same placement, key and size. Returns false if out of memory, or if the list is
- * full. */
+/* Adds or replaces the entry with this placement, key and size. Returns false if out of memory, or if the list is full. */
 bool tt_wisdom_set(tt_wisdom *w, const tt_wisdom_entry *entry);
 /* Reserves memory for `more` entries. Returns false if out of memory, or if the list would exceed TT_WISDOM_MOST entries. */
 bool tt_wisdom_reserve(tt_wisdom *w, int more);

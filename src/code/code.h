@@ -55,8 +55,7 @@ double tt_code_error(tt_code code);
  * the number of roundings whose error does not exceed a limit. */
 double tt_code_bound(tt_code code, int roundings);
 int tt_code_roundings(tt_code code, double error);
-/* Returns the size of a long encoded vector, relative to the original size. For a lossless code, this is typical of
- * gradients. */
+/* Returns the size of a long encoded vector relative to the original. For a lossless code, this is typical of gradients. */
 double tt_code_ratio(tt_code code, tutti_type type);
 
 /* ---- blocks (lossy.c) ---- */

@@ -201,8 +201,7 @@ typedef struct tt_curve {
 } tt_curve;
 
 bool tt_price_curve(tt_sim *sim, tt_curve *curve);
-/* Appends a line that applies to sizes of at least `from` bytes. If the curve is full, drops the line with the shortest
- * range. */
+/* Appends a line that applies to at least `from` bytes. If the curve is full, drops the line with the shortest range. */
 void tt_curve_add(tt_curve *curve, double from, tt_line line);
 /* Returns the time of a link's transfers together with other waits, in seconds. The two overlap, but not completely if they
  * take about equally long. */
@@ -217,8 +216,7 @@ static inline double tt_incast_threshold(const tt_link *link) {
   return link->incast_threshold > 0 ? link->incast_threshold : link->burst;
 }
 
-/* Returns the time that incast adds to a link's transfer time `work`, in seconds (README.md). `from` is the incast_threshold
- * of a curve. */
+/* Returns the seconds that incast adds to a link's transfer time `work` (README.md). `from` is a curve's incast_threshold. */
 static inline double tt_incast_cost(double work, double from, double bytes) {
   return from > 0 && bytes > from ? 0.15 * work : 0;
 }

@@ -147,8 +147,7 @@ static int by_speed(const void *a, const void *b) {
   return (x->at > y->at) - (x->at < y->at);
 }
 
-/* Sorts the hosts of each domain from fast to slow. A host has `size` consecutive positions, and a domain has `each`
- * hosts. */
+/* Sorts the hosts of each domain from fast to slow. A host has `size` adjacent positions, and a domain has `each` hosts. */
 static tutti_status order_blocks(const tt_cost_model *p, const tt_hosts *h, int size, int each,
                                  int *order) {
   const int n = p->ranks / size;

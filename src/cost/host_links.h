@@ -8,8 +8,7 @@
 /* Returns the level whose domains are hosts. These are the nodes if the levels include nodes or the network is a torus, and
  * otherwise the ranks. `inside` is the number of levels known to be within a node. */
 int tt_host_level(const tt_cost_model *model, int inside);
-/* If the profile has parameters for a host with this name, sets the number of that host. "n1" and "n1.cluster" are the same
- * host. */
+/* If the profile has parameters for this host name, sets the host's number. "n1" and "n1.cluster" are the same host. */
 void tt_host_found(tt_profile *profile, const char *name, int number);
 /* Finds the hosts of a model's first `ranks` ranks. The links of the model must be set. number[r] is the host of rank r, or
  * negative if it has none. If `number` is NULL, hosts are the domains of the model, in order. Sets *hosts to NULL if all

@@ -89,8 +89,7 @@ void tt_profile_print(tt_text *text, const tt_profile *profile);
 
 /* Replaces those parameters of a link that are set in `own`. */
 void tt_link_put(tt_link *link, const tt_link *own);
-/* Creates the cost model of a network with these levels (NULL: a single level). Ignores parameters of levels that are not in
- * the tree. */
+/* Creates the cost model of a network with these levels (NULL: one level). Ignores parameters of levels not in the tree. */
 void tt_cost_net(const tt_profile *profile, int ranks, const tt_tree *tree, tt_cost_model *model);
 /* Marks the innermost `levels` levels as inside a node. Their parameters default to the costs of shared memory with this many
  * ranks per core. */

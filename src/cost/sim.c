@@ -71,8 +71,7 @@ static bool is_free(tt_running *s, const tt_server *x, double at, uint32_t event
   return false;
 }
 
-/* Handles a message that is copied while it is still written. The reader copies the last piece after the writer has
- * finished. */
+/* Handles a message that is copied while it is written. The reader copies the last piece after the writer has finished. */
 static void lag(tt_running *s, uint32_t d) {
   const tt_sim *sim = s->sim;
   const tt_sim_message *message = &sim->message[d];
@@ -263,8 +262,7 @@ static void run_step(tt_running *s, double at, uint32_t step) {
 
 /* ---- all steps ---- */
 
-/* Returns the number of cores to simulate. With more than FEW ranks, share_cores only adds up the work of the cores, which is
- * faster. */
+/* Returns the number of cores to simulate. With more than FEW ranks, share_cores adds up the cores' work, which is faster. */
 static uint32_t shared_cores(const tt_sim *sim) {
   const double cores = sim->model.shm.cores;
   const uint32_t whole = cores > 1 ? (uint32_t)cores : 1;
@@ -370,8 +368,7 @@ static bool fill_link(tt_sim *sim, double bytes, tt_breakdown *t) {
   return true;
 }
 
-/* Raises the time to a second lower bound: the work of all ranks divided among the cores, plus the waits of the busiest
- * rank. */
+/* Raises the time to a second lower bound: all ranks' work divided among the cores, plus the waits of the busiest rank. */
 static void share_cores(const tt_running *s, tt_breakdown *t) {
   const tt_sim *sim = s->sim;
   const tt_cost_model *p = &sim->model;

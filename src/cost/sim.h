@@ -114,8 +114,7 @@ bool tt_sim_alone(tt_sim *sim, double bytes, tt_breakdown *breakdown);
 bool tt_sim_unbound(tt_sim *sim, double bytes, tt_breakdown *breakdown);
 /* ---- unknown placement (contention.c) ---- */
 
-/* Returns true if the placement is unknown and the two events are departures from the same step or arrivals for the same
- * step. */
+/* Returns true if the placement is unknown and both events are departures from one step or arrivals for one step. */
 bool tt_sim_together(const tt_sim *sim, uint32_t last, uint32_t event);
 /* Sets the slopes of messages between domains of the outermost level, which share links with other messages by chance.
  * Returns false if out of memory. */

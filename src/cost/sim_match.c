@@ -243,8 +243,7 @@ static void cross(tt_sim *sim, uint32_t i, int level, uint32_t rank, const cross
 }
 
 /* Shares the links of a level, outward or inward, among the messages of each round. The first pass adds up the load of each
- * link, and the second pass uses the sums. If one rank represents all, ranks with the same link are assumed to do the
- * same. */
+ * link, and the second pass uses the sums. If one rank represents all, ranks that share its link do the same. */
 static bool share_links(tt_sim *sim, const uint32_t *domains, const uint32_t *round, int level,
                         bool inward) {
   const tt_cost_model *model = &sim->model;

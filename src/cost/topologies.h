@@ -43,8 +43,7 @@ const tt_topology *tt_topology_at(const tt_cost_model *model, int level);
 tt_links tt_links_of(const tt_cost_model *model, int level, const tt_sim_message *d, bool inward);
 size_t tt_links_numbered(const tt_cost_model *model, int level);
 double tt_links_parallel(const tt_cost_model *model, int level);
-/* Return the level whose domains own the links of this level, and the largest number of ranks that use the links of one
- * owner. */
+/* Return the level whose domains own this level's links, and the largest number of ranks that use one owner's links. */
 int tt_links_owner(const tt_cost_model *model, int level);
 double tt_links_ranks(const tt_cost_model *model, int level);
 /* Returns the number of ranks that share a link, if all ranks are symmetric and all send in the same direction. */

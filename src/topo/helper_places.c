@@ -15,8 +15,7 @@
 
 #include "topo_rows.h"
 
-/* The home of each helper at each level: the group of ranks that are in the same domain as the helper, or -1 if no such group
- * exists. */
+/* The home of each helper at each level: the group of ranks in the same domain as the helper, or -1 if no group exists. */
 typedef struct homes {
   const tt_tree *tree;
   int from; /* the outermost level within a node */

@@ -64,8 +64,7 @@ static void assign_leaders(const tt_placement *placements, const int32_t *rack, 
   qsort(positions, (size_t)ranks, sizeof *positions, by_leaders);
 }
 
-/* Returns true if a domain of the level starts at position i. At level LEVELS each rank is a domain; level -1 has a single
- * domain. */
+/* Returns true if a domain of the level starts at position i. Domains of level LEVELS are ranks; level -1 is one domain. */
 static bool begins_domain(const position *positions, int level, int i) {
   return i == 0 || level == LEVELS ||
          (level >= 0 && positions[i].lead[level] != positions[i - 1].lead[level]);

@@ -41,8 +41,7 @@ int tt_tree_count(const tt_tree *tree, int level, int g);
 int tt_tree_first(const tt_tree *tree, int level, int g);
 /* Returns the first rank of the g-th domain of a level. */
 int tt_tree_rank(const tt_tree *tree, int level, int g);
-/* Returns the domain of a level that contains a rank. The rank must be in the g-th domain of the level above (level 0: g =
- * 0). */
+/* Returns the domain of a level that contains a rank of the g-th domain of the level above. For level 0, g is 0. */
 int tt_tree_domain(const tt_tree *tree, int level, int g, int rank);
 /* Appends to the text of a tree, which has *at characters. If the result does not fit, *at becomes larger than `size`. */
 void tt_levels_add(char *text, size_t size, size_t *at, const char *format, ...)

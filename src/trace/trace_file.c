@@ -226,8 +226,7 @@ static void say_name(writer *w, const tt_event *e) {
   tt_text_add(&w->text, ",\"cat\":\"%s\"", l->category);
 }
 
-/* Writes one line of an event. `phase` is 'X', or 'b' and 'e' for the two lines of an operation in flight, which may overlap
- * with others. */
+/* Writes one line of an event. `phase` is 'X', or 'b' and 'e' for operations in flight, which overlap and have two lines. */
 static void say_line(writer *w, const tt_event *e, int tid, char phase) {
   const uint64_t ns = (uint64_t)(w->scale * (double)(e->end - e->begin));
   const int pid = w->trace->id.job_rank;

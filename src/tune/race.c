@@ -212,8 +212,7 @@ static int fastest(tt_race *s) {
   return best;
 }
 
-/* Drops each plan whose best round is slower than the worst round of the fastest plan. Returns false if only one plan
- * remains. */
+/* Drops each plan whose best round is slower than the fastest plan's worst round. Returns false if only one plan remains. */
 static bool drop_losers(tt_race *s) {
   const tt_runner *best = &s->at[fastest(s)];
   int in = 0;
