@@ -32,14 +32,14 @@ static void add(size_t count) {
   counts[n++] = count;
 }
 
-/* A convolution and the two vectors of its normalization. */
+/* Adds the gradients of a convolution and of the two vectors that normalize its output. */
 static void conv(size_t k, size_t in, size_t out) {
   add(k * k * in * out);
   add(out);
   add(out);
 }
 
-/* The 161 gradients of ResNet-50 (He et al. 2016), in order. */
+/* Lists the 161 gradients of ResNet-50 (He et al. 2016), in the order of the model. */
 static void resnet50(void) {
   static const int blocks[] = {3, 4, 6, 3};
   size_t in = 64;

@@ -52,7 +52,7 @@ static size_t from_lz4(const void *from, size_t n, void *to, size_t most) {
   return (size_t)lz4_unpack(from, to, (int)n, (int)most);
 }
 
-/* Looks up two functions of a library. Returns false if the library is not installed. */
+/* Looks up two functions in a library. Returns false if the library is not installed. */
 static bool find(const char *library, const char *one, void *pack, const char *other,
                  void *unpack) {
   void *l = dlopen(library, RTLD_NOW);
@@ -71,15 +71,15 @@ static size_t size_of(size_t n, size_t at) {
   return n - at < MESSAGE ? n - at : MESSAGE;
 }
 
-/* CPU time of this thread, so that other programs affect the result only through the caches. */
+/* Returns the CPU time of this thread in seconds. Other programs affect it only through the caches. */
 static double of_core(void) {
   struct timespec t;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Returns the seconds it takes to compress all messages of a vector; if `unpacks`, to compress and decompress them.
- * *left is set to the compressed size. */
+/* Returns the time in seconds to compress all messages of a vector or, if `unpacks`, to compress and decompress them. Sets
+ * *left to the compressed size. */
 static double run(const coder *c, const vector *v, bool unpacks, size_t *left) {
   const double begin = of_core();
   *left = 0;

@@ -24,8 +24,8 @@ typedef struct call {
   float *x, *y;
 } call;
 
-/* A collective, called with the same arguments through the drop-in and through the MPI's own function. The latter is
- * looked up in the MPI's library, because the drop-in also interposes the PMPI names. */
+/* Defines a collective that can be called through the drop-in or through the MPI library itself, with the same arguments. The
+ * MPI library's function is looked up with dlsym, because the drop-in also interposes the PMPI names. */
 #define CALL(name, ...)                                           \
   static __typeof__(&MPI_##name) name##_own;                      \
   static void name##_by(int own, const call *c) {                 \
@@ -44,7 +44,7 @@ static void Barrier_by(int own, const call *c) {
   (own ? Barrier_own : MPI_Barrier)(MPI_COMM_WORLD);
 }
 
-/* Returns false if no library with the name of a known MPI is loaded. */
+/* Looks up the functions of the MPI library. Returns false if no library with the name of a known MPI is loaded. */
 static int find_own(void) {
   static const char *const names[] = {"libmpi.so.40", "libmpich.so.12", "libmpi.so.12"};
   void *mpi = NULL;
@@ -67,7 +67,7 @@ enum { ROWS = sizeof rows / sizeof *rows };
 
 static int rank, ranks;
 
-/* Returns the seconds per call on the slowest rank, measured over a block of calls. */
+/* Returns the time per call in seconds on the slowest rank, as the average over a block of calls. */
 static double time_block(int row, call *c, int own, int rotates, long calls) {
   floor_meet();
   const double from = timing_now();

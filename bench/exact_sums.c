@@ -21,7 +21,8 @@ static int failed(void) {
   return 1;
 }
 
-/* A single rank never waits, so its CPU time is the time to convert numbers to integers and back. */
+/* Returns the time in seconds. A single rank never waits, so its CPU time is the time to convert numbers to integers and
+ * back. */
 static double now(const tutti_comm *comm) {
   struct timespec t;
   if (tutti_comm_size(comm) > 1) return timing_now();
@@ -39,7 +40,7 @@ static tutti_status repeat(tutti_comm *comm, const void *x, void *y, size_t n, t
   return status ? status : tutti_allreduce(comm, seconds, seconds, 1, TUTTI_DOUBLE, TUTTI_MAX);
 }
 
-/* Measures both contracts alternately; `medians` has one result for each. */
+/* Measures the two contracts alternately. `medians` receives one result for each contract. */
 static tutti_status measure(tutti_comm *const *comms, const void *x, void *y, size_t n,
                             tutti_type type, double budget, double *medians) {
   double each[2][REPEATS], first;

@@ -45,7 +45,7 @@ static void tutti_works(tutti_status status, const char *what) {
 
 /* ---- data: small integers, exact in every type ---- */
 
-/* Returns the bits of a small integer, converted to the element type. */
+/* Returns the bit pattern of a small integer after conversion to the element type. */
 static uint64_t bits_of(unsigned value) {
   const float f = (float)value;
   const double d = value;
@@ -88,7 +88,7 @@ static void fill(void) {
   }
 }
 
-/* Returns the number of wrong elements on all ranks. */
+/* Returns how many elements are wrong, summed over all ranks. */
 static uint64_t wrong(void) {
   const size_t size = tutti_type_size(plan.type);
   uint64_t found = 0;
@@ -107,7 +107,7 @@ static uint64_t wrong(void) {
 
 /* ---- times ---- */
 
-/* Makes some calls. Returns the seconds per call. */
+/* Makes `calls` calls and returns the time per call in seconds. */
 static double time_calls(int calls) {
   DO(tutti_barrier(comm));
   const double from = timing_now();
@@ -132,7 +132,7 @@ static double time_calls(int calls) {
   return (timing_now() - from) / calls;
 }
 
-/* Rank 0 determines how many calls fit into the budget, and every rank makes that number of calls. */
+/* Returns the median time per call. Rank 0 determines the number of calls that the budget allows, for all ranks. */
 static double median_time(void) {
   static double times[MOST_TIMES];
   const int together = plan.on_stream ? TOGETHER : 1;

@@ -21,7 +21,7 @@ typedef struct gpu_driver {
 
 static gpu_driver cuda;
 
-/* Exits with an error message if the driver call failed. */
+/* Prints an error message and exits if the driver call failed. */
 static void works(CUresult result, const char *what) {
   const char *text = NULL;
   if (!result) return;
@@ -38,8 +38,8 @@ static void *gpu_symbol(void *library, const char *symbol) {
   exit(77);
 }
 
-/* Loads and initializes the driver, and selects device `which` modulo the number of devices. If
- * there is no GPU, the program exits with status 77. */
+/* Loads and initializes the driver, and selects the device with number `which` modulo the number of devices. Exits with
+ * status 77 if the machine has no GPU. */
 static void gpu_start(int which, char *name, int size) {
   const char *path = getenv("TUTTI_CUDA_LIBRARY");
   int devices = 0;

@@ -44,7 +44,7 @@ static void copy_inside(void) {
   WORKS(cuMemcpyDtoDAsync(device[1], device[0], bytes, streams[0]));
 }
 
-/* Returns the shortest time of `work` on the device, in seconds. */
+/* Returns the shortest time in seconds that `work` takes on the device. */
 static double best(void (*work)(void)) {
   double least = 1e9;
   for (int i = 0; i < ROUNDS; i++) {

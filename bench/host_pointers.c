@@ -12,7 +12,8 @@
 
 enum { CALLS = 1000000, MOST = 1001 };
 
-/* Keeps the compiler from assuming anything about the vectors, and from removing the result. */
+/* Times the check for device pointers. The assembly statements keep the compiler from assuming anything about the vectors,
+ * and from removing the result. */
 static double loop(tt_call *call, bool asks) {
   const double from = timing_now();
   unsigned found = 0;

@@ -55,7 +55,7 @@ static void once(const work *w, size_t bytes) {
   __asm__ volatile("" ::"r"(d) : "memory");
 }
 
-/* The median rate of the repeats, in GB/s of bytes moved. */
+/* Returns the median rate of the repeats in GB/s, counting all bytes that are moved. */
 static double rate(const work *w, int level) {
   const size_t bytes = bench.bytes[level] / w->element * w->element;
   double each[REPEATS];

@@ -64,7 +64,7 @@ static void calls(const bench *b, int way, size_t count, tutti_type type, int ti
   for (int i = 0; i < times; i++) sum(b, b->from, b->to, count, type, TUTTI_SUM, ways[way].code);
 }
 
-/* Returns the seconds per call of `times` consecutive calls, which follow the same number of untimed calls. */
+/* Makes `times` calls that are not timed, then `times` calls that are timed. Returns the seconds per timed call. */
 static double run(const bench *b, int way, size_t count, tutti_type type, int times) {
   calls(b, way, count, type, times);
   const double begin = timing_now();
@@ -72,7 +72,7 @@ static double run(const bench *b, int way, size_t count, tutti_type type, int ti
   return slowest(b, (timing_now() - begin) / times);
 }
 
-/* Fills this rank's vector of `bytes` bytes. A bf16 is the upper half of a float. */
+/* Fills this rank's vector of `bytes` bytes with the gradient. A bf16 number is the upper half of a float. */
 static void fill(const bench *b, size_t bytes, tutti_type type) {
   if (type == TUTTI_FLOAT)
     for (size_t i = 0; i < bytes / 4; i++) memcpy(b->from + 4 * i, &b->gradient[i % b->n], 4);
@@ -124,7 +124,7 @@ static void measure(const bench *b, const char *file, size_t bytes, tutti_type t
   say(b, file, bytes, type, of, us);
 }
 
-/* Reads this rank's gradient from the file. */
+/* Reads the gradient of this rank from a file. */
 static void read_gradient(bench *b, const char *path) {
   FILE *f = fopen(path, "rb");
   if (!f || fseek(f, 0, SEEK_END)) {

@@ -42,7 +42,7 @@ static void conv(size_t k, size_t in, size_t out, size_t scale) {
   add(out, scale);
 }
 
-/* The gradients of ResNet-50 (He et al. 2016), as in bench/buckets.c, but in reverse order. */
+/* Lists the gradients of ResNet-50 (He et al. 2016) as bench/buckets.c does, but in reverse order. */
 static void resnet50(size_t scale) {
   static const int blocks[] = {3, 4, 6, 3};
   size_t in = 64;
@@ -83,7 +83,7 @@ static int get_memory(void) {
   return 0;
 }
 
-/* Computes a gradient. Its elements have a magnitude of about 1, and no type represents them exactly. */
+/* Computes a gradient with elements of magnitude about 1 that no type represents exactly. */
 static void compute(size_t i, long step) {
   for (long pass = 0; pass < work; pass++) {
     for (size_t k = 0; k < counts[i]; k++)
@@ -124,7 +124,8 @@ static tutti_status repeat(int way, double *seconds) {
   return status;
 }
 
-/* Computes the error of one step with bf16, and of the mean of 32 steps, both relative to the root mean square. */
+/* Computes two errors of sums in bf16, relative to the root mean square of the numbers: the error of a single step, and the
+ * error of the mean over 32 steps. */
 static tutti_status errors(double *one, double *mean) {
   double *sum = calloc(total, sizeof *sum), size = 0;
   float *right = malloc(total * sizeof *right);

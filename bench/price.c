@@ -48,8 +48,7 @@ static tutti_prices *prices_of(int ranks, tutti_type type, const char *only) {
   return p;
 }
 
-/* Prints the time to compute all vectors of cost coefficients, in milliseconds: the minimum of a few identical
- * runs. */
+/* Prints the time in ms to compute the cost coefficients of all plans. It is the minimum of a few identical runs. */
 static void building(int ranks, const char *key) {
   double least = 1e9;
   char what[100];
@@ -68,8 +67,8 @@ static void building(int ranks, const char *key) {
   say(key, what, 1e3 * least, "ms");
 }
 
-/* Prints the time to estimate all plans at another size and to choose one, in microseconds. Also prints the time of
- * proving, once, the plans that are the fastest at some size. */
+/* Prints the time in us to estimate all plans at a new size and to choose one of them. Also prints the time to prove, once,
+ * each plan that is the fastest at some size. */
 static void evaluating(void) {
   tt_setting where = {.ranks = 127, .flight = TT_FLIGHT};
   tt_chooser *c;
@@ -96,7 +95,7 @@ static void evaluating(void) {
   tt_chooser_free(c);
 }
 
-/* Prints the time to look up the plan for another call of the same kind, in nanoseconds. */
+/* Prints the time in ns to find the plan for another call of the same kind. */
 static void again(void) {
   tutti_comm *comm;
   const tt_plan *plan;
@@ -113,8 +112,8 @@ static void again(void) {
   tutti_comm_free(comm);
 }
 
-/* Prints the CPU time in ms of proving a plan at its first use on 8 ranks: the maximum and the mean over all built-in
- * plans of all collectives. Also prints the time in us for a plan that is already proven. */
+/* Prints the CPU time in ms to prove a plan when 8 ranks first use it: the maximum and the mean over all built-in plans of
+ * all collectives. Also prints the time in us for a plan that was proven before. */
 static void proving(void) {
   enum { RANKS = 8 };
   double worst = 0, sum = 0, again_worst = 0;
@@ -163,7 +162,8 @@ static void many_ranks(const char *name, const char *key) {
   tutti_prices_free(p);
 }
 
-/* Checks whether another admissible plan is faster in a simulation of exactly this size. */
+/* Compares the time of each chosen plan with the times of all admissible plans, simulated at exactly the same size. Prints
+ * the largest ratio. */
 static void brute_force(void) {
   static const tutti_type types[] = {TUTTI_FLOAT, TUTTI_INT32};
   double worst = 0;

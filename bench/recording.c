@@ -23,15 +23,15 @@ static int failed(void) {
   return 1;
 }
 
-/* The time of a call without disturbances. The minimum makes the signature's share look largest, and the test shows
- * that even this share is small. */
+/* Returns the minimum, which is the time of a call without disturbances. The signature takes the largest share of this time,
+ * and the test shows that even this share is small. */
 static double least(const double *x, int n) {
   double found = x[0];
   for (int i = 1; i < n; i++) found = x[i] < found ? x[i] : found;
   return found;
 }
 
-/* Returns the time per call in ns, or -1 on failure. */
+/* Returns the time of a call in ns, or -1 if a call failed. */
 static double time_calls(tutti_comm *comm) {
   float x = 0;
   for (int i = 0; i < WARM; i++)
@@ -42,7 +42,7 @@ static double time_calls(tutti_comm *comm) {
   return 1e9 * (timing_now() - from) / CALLS;
 }
 
-/* Does what progress.c does for each call, on a communicator without other calls. */
+/* Times the work that progress.c does for each call, on a communicator that has no other calls. Returns ns per call. */
 static double time_records(tutti_comm *comm) {
   volatile uint32_t hash = 12345; /* stands for the hash of a plan */
   uint32_t chain = 1;

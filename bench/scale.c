@@ -65,7 +65,7 @@ typedef struct step {
   size_t held;
 } step;
 
-/* CPU time in seconds, which is independent of other programs on the machine. */
+/* Returns the CPU time in seconds, which does not depend on other programs on the machine. */
 static double now(void) {
   struct timespec t;
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
@@ -172,8 +172,8 @@ static void gather_of(tutti_comm *comm) {
   printf("runs %s\n", plan->exec.program->sched->name);
 }
 
-/* Like tutti_comm_from_net, but without the exchange between ranks. Each host has `per_host` consecutive ranks, which
- * do not share memory. */
+/* Creates a communicator as tutti_comm_from_net does, but without the exchange between ranks. Each host has `per_host`
+ * consecutive ranks, which do not share memory. */
 static void setup(int ranks, char **argv) {
   const int per_host = atoi(argv[2]);
   const tutti_net net = {.size = sizeof net,

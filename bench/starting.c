@@ -43,7 +43,7 @@ static int failed(const char *what) {
 typedef struct told {   /* the report of a process, in memory shared by all processes */
   _Atomic double ready; /* time in s, by tt_seconds; 0 while it is not ready, -1 if it failed */
   _Atomic int descriptors;
-  _Atomic double cpu; /* CPU seconds from its start until it was ready */
+  _Atomic double cpu; /* CPU seconds from the start of the process until it was ready */
   atomic_ullong sent;
 } told;
 
@@ -66,7 +66,7 @@ static void wait_for(const int end[2]) {
   while (read(end[0], &byte, 1) < 0) continue;
 }
 
-/* Starts n processes. Process i runs `work`, which must call be_ready and returns the exit status. */
+/* Starts n processes. Each runs `work` with its number. `work` must call be_ready, and returns the exit status. */
 static crew begin(int n, int (*work)(const crew *c, int i, const void *what), const void *what) {
   crew c = {.n = n,
             .pids = calloc((size_t)n, sizeof *c.pids),
@@ -86,7 +86,7 @@ static crew begin(int n, int (*work)(const crew *c, int i, const void *what), co
   return c;
 }
 
-/* Returns the number of entries in a folder of /proc. */
+/* Returns the number of entries in a directory of /proc. */
 static int entries(const char *folder) {
   DIR *d = opendir(folder);
   int n = -2; /* not counting . and .. */
@@ -116,7 +116,7 @@ static double pss(pid_t pid) {
   return kb;
 }
 
-/* Lets all processes begin, waits until all are ready, and lets them end. Returns false if a process failed. */
+/* Lets all processes begin, waits until all are ready, and lets them end. Returns false if any process failed. */
 static int run(crew *c, double *seconds, double *megabytes, int *descriptors) {
   const double since = tt_seconds();
   double last = since;
@@ -197,9 +197,9 @@ static int real(int ranks) {
 
 /* ---- simulated ---- */
 
-/* Bytes that a rank contributes to each exchange in create.c and from_net.c: its card, the name and
- * address of its UCX endpoint, nothing after it has connected, the settings (which only rank 0
- * sends), its placement, and the description of its shared memory. */
+/* The number of bytes that a rank contributes to each exchange in create.c and from_net.c. The exchanges are: its card, the
+ * name and address of its UCX endpoint, nothing once it has connected, the settings (from rank 0 only), its placement, and
+ * the description of its shared memory. */
 static const struct {
   size_t bytes;
   int first_alone;
@@ -254,8 +254,8 @@ static void count_sent(void *ctx, int level, const char *line) {
     atomic_fetch_add((atomic_ullong *)ctx, bytes);
 }
 
-/* Process 0 runs rank 0. Process number `hosts` runs the other ranks of rank 0's host. Which of them becomes the
- * agent that serves other hosts depends on which process arrives first. */
+/* Returns the number of ranks that a process runs, and sets *first to the lowest. Process 0 runs only rank 0, and process
+ * `hosts` runs the other ranks of this host. The first of the two to arrive becomes the agent that serves other hosts. */
 static int ranks_of(const job *j, int process, int *first) {
   *first = process == j->hosts ? 1 : process * j->per_host;
   return process == 0 ? 1 : process == j->hosts ? j->per_host - 1 : j->per_host;

@@ -18,7 +18,7 @@
 
 enum { MOST_REPEATS = 1000, LEAST_ITERATIONS = 3, MOST_ITERATIONS = 20000, SETTLE = 8, TRIAL = 24 };
 
-/* The arguments of every program: MEASURE FIRST LAST BUDGET REPEATS. */
+/* The arguments that every program takes: MEASURE FIRST LAST BUDGET REPEATS. */
 typedef struct timing_plan {
   int cycle;
   size_t first, last; /* in bytes; sizes grow by a factor of 4 */
@@ -55,7 +55,7 @@ static inline double timing_median(double *each, int n) {
   return each[n / 2];
 }
 
-/* Returns the number of iterations per repeat if one iteration takes `once` seconds. */
+/* Returns the number of iterations in each repeat if one iteration takes `once` seconds. */
 static inline long timing_fit(double budget, double once) {
   double fit = once > 0 ? budget / once : (double)MOST_ITERATIONS;
   if (fit > MOST_ITERATIONS) fit = MOST_ITERATIONS;
@@ -63,8 +63,8 @@ static inline long timing_fit(double budget, double once) {
   return (long)fit;
 }
 
-/* The first calls are slow. Trials with this number of iterations are therefore repeated, at most SETTLE times, until
- * one (`again` seconds per iteration) is less than 1.5 times as fast as the trial before (`once`). */
+/* Returns the number of iterations in a trial. The first calls are slow. Trials are therefore repeated, at most SETTLE times,
+ * until one trial (`again` seconds per iteration) is less than 1.5 times as fast as the previous one (`once`). */
 static inline long timing_trial(double budget, double once) {
   const long n = timing_fit(budget, once);
   return n < TRIAL && once * TRIAL < 1 ? (long)TRIAL : n;

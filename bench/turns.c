@@ -38,7 +38,7 @@ static tutti_comm *comm, *ucx_comm, *tcp_comm, *rails_comm, *generic_comm;
 #ifdef WITH_GLOO
 static int gloo_best;
 #endif
-/* The MPI's own function. It is looked up in the MPI's library, because a preloaded library interposes the name. */
+/* The MPI library's own function. It is looked up with dlsym, because a preloaded library may interpose its name. */
 static int (*own_allreduce)(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm);
 
 static void check(int good, const char *what, const char *why) {
@@ -136,7 +136,7 @@ static side sides[SIDES] = {[OWN] = {"own", own_sum},
                             [TWO_SHOT] = {"two-shot", floor_two_shot},
                             [STREAM] = {"stream", floor_stream}};
 
-/* Returns whether side s can sum n elements on these ranks. */
+/* Returns true if side s was requested and can sum n elements on these ranks. */
 static int plays(int s, size_t n) {
   if (s == EXCHANGE) return sides[s].wanted && n <= FLOOR_EXCHANGE;
   if (s == TWO_SHOT || s == STREAM) return sides[s].wanted && ranks == 2;
@@ -180,8 +180,8 @@ static const char *plan_of(int s, size_t n, char *text, size_t room) {
 
 /* ---- one size ---- */
 
-/* The vectors contain integers, so that the sum does not depend on the order. The first call also chooses the plan
- * and the engine. */
+/* Checks one sum. The vectors contain integers, so the result does not depend on the order. The first call also chooses the
+ * plan and the engine. */
 static void check_sum(int s, float *x, size_t n) {
   const size_t p = (size_t)ranks;
   size_t wrong = 0;
@@ -205,8 +205,8 @@ static double timed(int s, float *x, size_t n, long iterations, int touch, int w
   return (timing_now() - from) / (double)iterations;
 }
 
-/* Returns the number of iterations of a time slice. The first calls are slow, so trials are repeated until they get
- * no faster. */
+/* Returns the number of iterations in a time slice. The first calls are slow, so trials are repeated as long as each is much
+ * faster than the previous one. */
 static long settle(const timing_plan *plan, int s, float *x, size_t n) {
   double once = slowest(timed(s, x, n, LEAST_ITERATIONS, plan->cycle, 1));
   for (int k = 0, settled = 0; k < SETTLE && !settled; k++) {
@@ -218,7 +218,7 @@ static long settle(const timing_plan *plan, int s, float *x, size_t n) {
   return timing_fit(plan->budget, once);
 }
 
-/* Sets gloo_best to the fastest algorithm at this size. */
+/* Measures all algorithms of gloo at this size, and sets gloo_best to the fastest. */
 static void choose_gloo(const timing_plan *plan, float *x, size_t n) {
 #ifdef WITH_GLOO
   double least = 0;
@@ -298,7 +298,7 @@ static int remove_entry(const char *path, const struct stat *st, int type, struc
   return remove(path);
 }
 
-/* Needs a folder that all hosts share. The hosts of netns.sh share one. */
+/* Connects the ranks through gloo. This needs a folder that all hosts share, as the hosts of netns.sh do. */
 static void open_gloo(void) {
   const char *temporary = getenv("TMPDIR");
   char folder[200];
@@ -365,7 +365,7 @@ static void close_sides(void) {
   if (near) floor_close();
 }
 
-/* Marks the sides in the list `names`. Returns false if a name is unknown. */
+/* Marks the sides whose names are in the list. Returns false if a name is unknown. */
 static int want(char *names) {
   int known = 1;
   for (char *name = strtok(names, ","); name && known; name = strtok(NULL, ",")) {

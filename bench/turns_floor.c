@@ -34,8 +34,8 @@ enum { SETS = 2, PIECE = 32 * 1024 /* floats */, LOOKS = 1000, PINGS = 400, PING
 #define BEST_OF
 #endif
 
-/* The cache lines of a rank. Each kind has its own pair of lines, because the CPU prefetches the
- * adjacent line. */
+/* The cache lines that a rank writes. Each variable has its own pair of lines, because the CPU also prefetches the adjacent
+ * line. */
 typedef struct own_lines {
   _Alignas(128) atomic_long met;
   double seconds;
@@ -137,8 +137,8 @@ static void bind_to(int nth) {
     }
 }
 
-/* The minimum of several tries, because another process may interrupt a try on a busy core. Both words keep counting
- * across tries. */
+/* Measures the round trip of a cache line. Takes the minimum of several tries, because other processes may interrupt a try on
+ * a busy core. Both counters continue from one try to the next. */
 static void ping(int side) {
   atomic_long *mine = &job.all[side].ping, *other = &job.all[1 - side].ping;
   long n = atomic_load(mine);
@@ -173,7 +173,7 @@ static void *ping_first(void *unused) {
   return NULL;
 }
 
-/* Uses two threads of rank 0 on two cores, while the other ranks sleep. */
+/* Measures the round trip with two threads of rank 0 on two cores, while the other ranks sleep. */
 static void ping_by_threads(void) {
   pthread_t first;
   if (pthread_create(&first, NULL, ping_first, NULL) == 0) pthread_join(first, NULL);

@@ -61,7 +61,7 @@ static int is_right(const void *out, size_t n) {
   return 1;
 }
 
-/* Called on one rank only, because each caller builds the schedules of all ranks. */
+/* Returns the predicted time in seconds. Only rank 0 computes it, because each caller builds the schedules of all ranks. */
 static double predict(size_t n, char *plan) {
   const tutti_type type = integers ? TUTTI_INT32 : TUTTI_FLOAT;
   double seconds = 0;
@@ -97,7 +97,7 @@ static int measure(size_t bytes) {
   return failed;
 }
 
-/* Reads this rank's delay from a file with one delay per rank. Returns 0 on success. */
+/* Reads this rank's delay from a file that has one delay per rank. Returns 0 on success. */
 static int read_delay(const char *path) {
   FILE *f = fopen(path, "r");
   double each = 0;

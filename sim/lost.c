@@ -41,7 +41,7 @@ static double undisturbed(tutti_comm *comm, size_t n, tutti_status *status) {
   return simulated_latest(MPI_Wtime()) - start;
 }
 
-/* Advances the call until the loss is reported, at `instant`, and then notifies all ranks. */
+/* Advances the call until `instant`, when the loss is to be reported, and then notifies all ranks. */
 static void report_loss(tutti_comm *comm, tutti_request **request, double instant, double look) {
   for (int done = 0; MPI_Wtime() < instant && !done;) {
     simulated_sleep(look);
@@ -51,8 +51,8 @@ static void report_loss(tutti_comm *comm, tutti_request **request, double instan
   tutti_comm_abort(comm, why);
 }
 
-/* Returns the seconds from the report to this rank's error, or a negative number if it got no error that names the
- * rank. */
+/* Returns the time in seconds from the report until this rank gets an error that names the lost rank. Returns a negative
+ * number if it gets no such error. */
 static double lose(tutti_comm *comm, size_t n, double took) {
   tutti_request *request = NULL;
   const double instant = simulated_line_up() + took / 2;

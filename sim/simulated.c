@@ -18,7 +18,7 @@ void simulated_sleep(double seconds) {
   nanosleep(&t, NULL);
 }
 
-/* Waits first, so that the reports do not share links with the measured messages. */
+/* Returns the largest x of all ranks. Sleeps first, so that its messages do not share links with the measured messages. */
 double simulated_latest(double x) {
   simulated_sleep(CALM);
   double y;
@@ -27,8 +27,8 @@ double simulated_latest(double x) {
   return y;
 }
 
-/* Ranks leave a barrier one after another. They therefore wait for a common instant, after the report of the latest
- * rank. */
+/* Ranks leave a barrier one after another. All ranks therefore wait for a common instant, which is after the last rank's
+ * arrival. */
 double simulated_line_up(void) {
   const double start = floor(simulated_latest(MPI_Wtime()) + CALM) + 2;
   for (double left; (left = start - MPI_Wtime()) > 1e-12;) simulated_sleep(left + 1e-9);

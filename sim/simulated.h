@@ -8,22 +8,22 @@
 
 #include <stddef.h>
 
-/* Returns the largest x of all ranks. Collective. It waits first, so that its messages do not share links with the
- * measured ones. */
+/* Collective. Returns the largest x of all ranks. Sleeps first, so that its messages do not share links with the messages
+ * that are measured. */
 double simulated_latest(double x);
-/* Waits for an instant that is the same on all ranks, and returns it. Collective. */
+/* Collective. Waits for an instant that is the same on all ranks, and returns the instant. */
 double simulated_line_up(void);
 /* Lets simulated seconds pass. */
 void simulated_sleep(double seconds);
 
-/* Allocates memory. After simulated_unreal, all ranks share large allocations, whose contents are undefined. Small
- * allocations are real, because ranks exchange information about themselves in them. */
+/* Allocates memory. After a call of simulated_unreal, all ranks share their large allocations, and the contents are
+ * undefined. Small allocations stay separate, because ranks use them to exchange information about themselves. */
 void *simulated_take(size_t bytes);
 void simulated_give(void *memory);
-/* Makes all later large allocations shared in this way, including those of tutti's scratch memory. */
+/* Makes all ranks share their large allocations from now on, including tutti's scratch memory. */
 void simulated_unreal(void);
 
-/* Prints tutti's log, on rank 0 only. It is a callback for tutti_log_set, with the rank as `self`. */
+/* Prints tutti's log, but only on rank 0. This is a callback for tutti_log_set, with the rank as `self`. */
 void simulated_log(void *self, int level, const char *line);
 
 #endif

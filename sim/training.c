@@ -70,7 +70,8 @@ static tutti_status make_vector(void) {
 
 /* ---- a step ---- */
 
-/* Polls the sums in flight once. Returns whether there are any. `ready` is the number of tensors that are ready. */
+/* Polls the sums in flight, in order, up to the first that has not finished. Returns true if a sum is in flight. `ready` is
+ * the number of tensors that are ready. */
 static int advance(size_t ready, tutti_status *status) {
   for (int done = 1; done && oldest < ready && !*status; oldest += done != 0)
     *status = how == BUCKETS   ? tutti_bucket_test(buckets, oldest, &done)
@@ -122,7 +123,7 @@ static int is_right(void) {
 
 /* ---- the report ---- */
 
-/* Returns the size of the longest operation in bytes. */
+/* Returns the number of elements in the longest operation, which is a bucket, a tensor or the whole vector. */
 static size_t longest(void) {
   size_t sum[MOST] = {0}, most = 0;
   for (size_t i = 0; i < n; i++) {

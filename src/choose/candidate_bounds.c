@@ -22,7 +22,8 @@ void tt_candidates_forget(tt_candidates *list) {
   list->kept = (tt_kept){.all = NULL};
 }
 
-/* Makes list->kept hold the i-th plan's schedules, keeping those already built. Returns false if out of memory. */
+/* Prepares list->kept for the i-th plan. Keeps schedules of this plan that were built before. Returns false if out of
+ * memory. */
 static bool keep_schedules(const tt_chooser *c, tt_candidates *list, int i) {
   if (list->kept.all && list->kept.i == i) return true;
   tt_candidates_forget(list);
@@ -40,8 +41,8 @@ static const tt_sched *schedule_of(void *context, int rank) {
 
 /* ---- bounds ---- */
 
-/* Finds the largest domain of an even tree that has at most `most` ranks, or the node of a torus. Returns its number of
- * ranks and sets *level to its level. Returns 0 if no such domain has more than one rank. */
+/* Returns the number of ranks in the largest domain with at most `most` ranks, and sets *level to its level. On a torus, only
+ * nodes count. Returns 0 if the tree is uneven, or if no such domain has more than one rank. */
 static int ranks_of_domain(const tt_cost_model *model, int most, int *level) {
   const int last = model->levels - 1;
   int below = model->ranks;
@@ -54,7 +55,7 @@ static int ranks_of_domain(const tt_cost_model *model, int most, int *level) {
   return 0;
 }
 
-/* Adds the bound of the link of the first domain that has at most `most` ranks. */
+/* Adds the lower bound for the link of the first domain that has at most `most` ranks. */
 static void bound_domain(tt_kept *x, const tt_cost_model *model, int most, tt_bound *bound) {
   int level = 0;
   const int n = ranks_of_domain(model, most, &level);
@@ -63,7 +64,7 @@ static void bound_domain(tt_kept *x, const tt_cost_model *model, int most, tt_bo
   if (n) tt_bound_domain(bound, x->all, 0, n, model, level);
 }
 
-/* Adds the bounds of one rank for each kind of host, if the hosts' links differ. */
+/* If the hosts' links differ, adds the lower bounds of one rank on each kind of host. */
 static void bound_hosts(tt_kept *x, const tt_cost_model *model, bool alike, tt_bound *bound) {
   int some[TT_NAMED_HOSTS];
   const int n = tt_hosts_some(model, some, TT_NAMED_HOSTS);
@@ -73,8 +74,8 @@ static void bound_hosts(tt_kept *x, const tt_cost_model *model, bool alike, tt_b
   }
 }
 
-/* Adds the first bound of a plan whose ranks differ, from the last rank and a small domain. For a plan of many steps the
- * domain is left out, because the bounds of the ports suffice. */
+/* For a plan whose ranks differ, adds the lower bounds of the last rank and of a small domain. If the plan has many steps,
+ * the domain is left out, because the bounds of the ports suffice. */
 static void bound_some(tt_kept *x, const tt_cost_model *model, tt_bound *bound) {
   const int ranks = x->ask.ranks;
   const size_t most = tt_max(4, (size_t)ranks / 8);
@@ -102,7 +103,7 @@ static void bound_wide(tt_kept *x, const tt_cost_model *model, tt_bound *bound) 
 
 typedef void bound_fn(tt_kept *x, const tt_cost_model *model, tt_bound *bound);
 
-/* Computes a bound of the i-th candidate, unless it has been found before. Returns false if out of memory. */
+/* Computes a lower bound of the i-th candidate, unless the bound is already known. Returns false if out of memory. */
 static bool find_bound(tt_chooser *c, tt_candidates *list, int i, bound_fn *by, bool *found,
                        tt_bound *bound) {
   if (*found) return true;
@@ -112,8 +113,8 @@ static bool find_bound(tt_chooser *c, tt_candidates *list, int i, bound_fn *by, 
   return *found = !list->kept.starved;
 }
 
-/* Returns true if the links of large domains could take longer than `most`, assuming that every rank sends a whole vector
- * through one in each round of a short plan. */
+/* Returns true if the links of large domains might take longer than `most` seconds. Assumes a plan with few rounds, where
+ * every rank sends a whole vector through such a link in each round. */
 static bool links_matter(const tt_cost_model *model, double bytes, double most) {
   int level = 0;
   const int n = ranks_of_domain(model, model->ranks / 2, &level);
@@ -140,9 +141,9 @@ bool tt_candidates_may(tt_chooser *c, tt_candidates *list, int i, double bytes, 
   return ok;
 }
 
-/* Returns true if slices may help a plan whose ranks are symmetric. They help if the links of several levels, or the
- * processor and a link, can be busy simultaneously. The plan must also have few messages, because slices multiply them.
- * With many ranks fewer plans are estimated, so each may have more messages. */
+/* Returns true if cutting a plan with symmetric ranks into slices may help. It helps if the links of several levels, or a
+ * link and the processor, can be busy at the same time. The plan must also have few messages, because slices multiply them.
+ * The limit is higher with many ranks, because then fewer plans are estimated. */
 static bool slices_help(const tt_chooser *c, const tt_sched *s) {
   int messages = 0;
   if (tt_links_fill_themselves(&c->model) || tt_placement_unknown(&c->model) ||
@@ -152,7 +153,7 @@ static bool slices_help(const tt_chooser *c, const tt_sched *s) {
   return messages <= (s->ranks > TT_MOST_PLAYED ? 2 * MOST_SLICED : MOST_SLICED);
 }
 
-/* As above, for a plan over uneven levels on many ranks; also bounds it. */
+/* Adds the lower bound of a plan over uneven levels on many ranks. Sets *sliced if slices may help the plan. */
 static tutti_status look_at_even(const tt_pricing *p, tt_candidate *x, bool *sliced) {
   tt_sched *own = NULL, *even = NULL;
   tt_cost_model model;
@@ -165,8 +166,8 @@ static tutti_status look_at_even(const tt_pricing *p, tt_candidate *x, bool *sli
   return status;
 }
 
-/* Returns true if the schedules built so far send more than twice the messages that can be simulated. The other schedules
- * then need not be built. */
+/* Returns true if the schedules built so far send more than twice the number of messages that can be simulated. In that case
+ * the remaining schedules need not be built. */
 static bool sends_too_much(const tt_kept *x) {
   double sends = 0, built = 0;
   for (int r = 0; r < x->ask.ranks; r++) {
@@ -177,7 +178,7 @@ static bool sends_too_much(const tt_kept *x) {
   return built > 0 && sends / built * x->ask.ranks > 2.0 * TT_MOST_MESSAGES;
 }
 
-/* Bounds a plan by the schedule of rank 0 and, if its ranks differ, by those of a few others. */
+/* Computes a plan's lower bound from the schedule of rank 0 and, if the ranks differ, from those of a few other ranks. */
 static tutti_status look_at_some(tt_chooser *c, tt_candidates *list, int i, bool alike,
                                  bool *sliced) {
   tt_candidate *x = &list->at[i];
@@ -198,7 +199,7 @@ static tutti_status look_at_some(tt_chooser *c, tt_candidates *list, int i, bool
   return status;
 }
 
-/* Bounds the i-th plan and finds its other properties without an estimate. */
+/* Finds the i-th plan's lower bound and the other properties that need no estimate. */
 tutti_status tt_candidates_look_at(tt_chooser *c, tt_candidates *list, int i, bool *sliced) {
   tt_candidate *x = &list->at[i];
   const tt_pricing p = tt_pricing_of(c, x->plan, list->coll, 0);

@@ -18,13 +18,13 @@ static tutti_status simulate(const tt_pricing *p, const tt_pricer *by, uint64_t 
   tutti_status status = tt_pricing_sim(p, by, size, &sim);
   if (status) return status;
   p->c->effort.messages += tt_sim_messages(sim);
-  /* Every schedule that was built can run, so the only possible error is lack of memory. */
+  /* Every schedule that was built can also run, so the only possible error is a lack of memory. */
   if (!tt_price_curve(sim, curve)) status = TUTTI_ERR_MEMORY;
   tt_sim_free(sim);
   return status;
 }
 
-/* Replaces the curve at sizes of `from` bytes and more by the curve for longer vectors. */
+/* For sizes of at least `from` bytes, replaces the curve with the curve for longer vectors. */
 static void go_on_with(tt_curve *curve, double from, const tt_curve *longer) {
   tt_curve all = *curve;
   all.n = 0;
@@ -37,7 +37,7 @@ static void go_on_with(tt_curve *curve, double from, const tt_curve *longer) {
   *curve = all;
 }
 
-/* Simulates short vectors, then longer ones if they need another simulation, and joins the two curves. */
+/* Simulates short vectors. If long vectors need a separate simulation, also runs that one and joins the two curves. */
 static tutti_status simulate_all_sizes(const tt_pricing *p, const tt_pricer *by, tt_curve *curve) {
   uint64_t size = 0;
   tt_curve longer;
@@ -138,15 +138,15 @@ bool tt_candidates_add_slices(tt_candidates *list, const tt_plan_spec *plan, int
   return !tt_plan_spec_parse(plan->text, &same) && tt_candidates_add(list, same, slices);
 }
 
-/* Compositions are estimated stage by stage, which is not possible in shared memory. There they run only if the user names
- * them. If compositions are found from the estimates of stages, those that algorithms propose are not needed, unless the
- * links of hosts differ, which the estimates of stages ignore. */
+/* Returns true if a composition need not be listed. In shared memory, where stages cannot be estimated separately,
+ * compositions run only if the user names them. On a network, the search builds them from the estimates of stages
+ * (compositions.c). These estimates assume equal hosts, so nothing is left out if the links of hosts differ. */
 static bool left_out(const tt_chooser *c, tutti_coll coll, const tt_plan_spec *plan) {
   return !c->setting.only && tt_is_composition(plan) && !c->model.hosts &&
          (c->setting.ranks_per_core > 0 || tt_compositions_apply(c, coll));
 }
 
-/* Adds a plan, which the list then owns, and sliced variants if slices may help. */
+/* Adds a plan and, if slices may help, its variants with slices. The list takes ownership of the plan. */
 static bool add_sliced(tt_chooser *c, tutti_coll coll, tt_candidates *list, tt_plan_spec *plan) {
   bool sliced;
   if (left_out(c, coll, plan)) {
@@ -183,7 +183,7 @@ static bool over_levels(const tt_chooser *c, tutti_coll coll, const tt_plan_spec
   return tt_plan_spec_levels(plan) && that_does(c, coll, plan);
 }
 
-/* Adds the wanted plans that the families propose for these levels. */
+/* Adds the plans that the algorithm families propose for these levels and for which `wanted` returns true. */
 static bool add_proposals(tt_chooser *c, tutti_coll coll, tt_candidates *list, const char *levels,
                           wanted_fn *wanted) {
   tt_plan_walk at = {0};
@@ -202,7 +202,7 @@ static bool add_proposals(tt_chooser *c, tutti_coll coll, tt_candidates *list, c
   return ok;
 }
 
-/* Adds the plan named by a text, and frees the text. */
+/* Parses a plan name, adds the plan and frees the text. */
 static bool add_text(tt_chooser *c, tutti_coll coll, tt_candidates *list, tt_text *text) {
   tt_plan_spec *plan;
   const bool ok =
@@ -211,9 +211,9 @@ static bool add_text(tt_chooser *c, tutti_coll coll, tt_candidates *list, tt_tex
   return ok;
 }
 
-/* In shared memory, also adds a few plans that use a single level each. Messages cost about the same at several levels
- * there, and larger domains have fewer leaders. To express one level of an even tree, the plan gets a pair of levels,
- * namely the domains of that level and the ranks in each: "package:2 core:256". */
+/* In shared memory, also adds a few plans that use a single level each, because messages cost about the same at several
+ * levels and larger domains have fewer leaders. The level is passed to the plan as a pair of levels: its domains, and the
+ * ranks in each domain, as in "package:2 core:256". */
 static bool add_pairs(tt_chooser *c, tutti_coll coll, tt_candidates *list) {
   const tt_setting *s = &c->setting;
   tt_tree tree;
@@ -230,7 +230,7 @@ static bool add_pairs(tt_chooser *c, tutti_coll coll, tt_candidates *list) {
   return ok;
 }
 
-/* Adds a plan that rounds twice, for nodes of different sizes. */
+/* Adds a plan that rounds each number twice and supports nodes of different sizes. */
 static bool add_over_nodes(tt_chooser *c, tutti_coll coll, tt_candidates *list) {
   const int ranks = c->setting.ranks;
   tt_text name = {0};
@@ -246,7 +246,7 @@ static bool add_over_nodes(tt_chooser *c, tutti_coll coll, tt_candidates *list) 
   return nodes < 2 || add_text(c, coll, list, &name);
 }
 
-/* With lossy compression, adds plans that round only twice between nodes. */
+/* If lossy compression is in use, adds plans that round each number only twice between nodes. */
 static bool add_rounding_little(tt_chooser *c, tutti_coll coll, tt_candidates *list) {
   tt_text name = {0};
   tt_tree tree;
@@ -258,14 +258,14 @@ static bool add_rounding_little(tt_chooser *c, tutti_coll coll, tt_candidates *l
   return add_text(c, coll, list, &name);
 }
 
-/* Adds the plan or family that is the only candidate. */
+/* Adds the only plan or family that the setting allows as a candidate. */
 static bool add_only(tt_chooser *c, tutti_coll coll, tt_candidates *list) {
   tt_text name = {0};
   tt_text_add(&name, "%s", c->setting.only->text);
   return add_text(c, coll, list, &name);
 }
 
-/* Lists all plans that families propose, those of a single family, or a single plan, whether proposed or not. */
+/* Lists the plans that the families propose or, if the setting restricts them, those of one family or a single plan. */
 static bool list_all(tt_chooser *c, tutti_coll coll, tt_candidates *list) {
   const tt_setting *s = &c->setting;
   const char *levels = tt_has_helpers(s) ? s->data_levels : s->levels;

@@ -15,8 +15,8 @@
 #include "choose.h"
 #include "pricers.h"
 
-/* The needs that were checked for a plan, and the results. There is one finding for each root, or a single one for
- * collectives without roots. */
+/* The needs that have been checked for a plan, and the results of the checks. A collective with a root has one finding for
+ * each root. Any other collective has a single finding. */
 typedef struct tt_finding {
   unsigned asked, met; /* sets of tt_need */
   bool skipped;        /* some needs were not checked, because the prover would take too long */
@@ -36,16 +36,16 @@ typedef struct tt_candidate {
   tt_finding *found;
 } tt_candidate;
 
-/* A curve may fall below the simulated times by this factor (curve.c). */
+/* A fitted curve is at least this fraction of the simulated times (curve.c). */
 #define TT_CURVE_ACCURACY 0.94
 
-/* A candidate in the order of the search, with the lower bound of its time at the current size. */
+/* A candidate in the order of the search, which is by increasing lower bound of the time at the current size. */
 typedef struct tt_turn {
   double least;
   int i;
 } tt_turn;
 
-/* The schedules of some ranks of the i-th candidate, for its closer bounds and its estimate. */
+/* The schedules of some ranks of the i-th candidate, built for its closer lower bounds and used again for its estimate. */
 typedef struct tt_kept {
   int i;
   tt_ask ask;
@@ -65,15 +65,15 @@ typedef struct tt_candidates {
   tt_kept kept;
 } tt_candidates;
 
-/* Returns true if a candidate with an estimate may be chosen. Dear candidates may have an estimate from another choice. */
+/* Returns true if the candidate may be chosen. If it is expensive to estimate, list->all must also be set. */
 static inline bool tt_candidate_counts(const tt_candidates *list, const tt_candidate *x) {
   return x->possible && (!x->dear || list->all);
 }
 
-/* Returns true if x is faster than y, which must be another candidate (choose.c). */
+/* Returns true if x is faster than y. The two must be different candidates (choose.c). */
 bool tt_candidate_cheaper(const tt_candidate *x, const tt_candidate *y, double bytes);
 
-/* A stage of compositions, with its predicted time as a function of the size of the part that it works on. */
+/* A stage of compositions, with a curve that predicts its time as a function of the size of its part of the vector. */
 typedef struct tt_stage_price {
   tt_level_stage stage;
   tt_plan_spec *own; /* owns stage.plan */
@@ -82,7 +82,7 @@ typedef struct tt_stage_price {
   tt_curve curve;
 } tt_stage_price;
 
-/* Counters of simulated work. Tests use them instead of time, because time depends on the load. */
+/* Counters of the simulated work. Tests check these instead of times, because times depend on the machine's load. */
 typedef struct tt_effort {
   int priced;        /* candidates */
   int stages;        /* stages of compositions */
@@ -111,49 +111,50 @@ struct tt_chooser {
   tt_chooser *next; /* next in the list of shared choosers */
 };
 
-/* Discards the findings about the plan that an override named (chooser.c). */
+/* Discards the results of checks for the plan that an override named (chooser.c). */
 void tt_forget_named(tt_chooser *c);
 
 /* ---- the list (candidates.c) ---- */
 
-/* Returns all candidates of a collective for numbers of that weight, or NULL if out of memory. The chooser owns them. */
+/* Returns all candidates of a collective for numbers of this weight, owned by the chooser. Returns NULL if out of memory. */
 tt_candidates *tt_candidates_of(tt_chooser *c, tutti_coll coll, int weight);
 void tt_candidates_free(tt_candidates *list);
-/* Adds a plan, which the list then owns. If out of memory, frees the plan and returns false. */
+/* Adds a plan and takes ownership of it. If out of memory, frees the plan and returns false. */
 bool tt_candidates_add(tt_candidates *list, tt_plan_spec *plan, int slices);
-/* Adds a copy of the plan with that many slices. */
+/* Adds a copy of the plan that is cut into `slices` slices. */
 bool tt_candidates_add_slices(tt_candidates *list, const tt_plan_spec *plan, int slices);
-/* Estimates the i-th candidate, unless it is dear or has an estimate. If out of memory, sets c->starved and returns
- * false. */
+/* Estimates the i-th candidate, unless it has an estimate or is too expensive. If out of memory, sets c->starved and
+ * fails. */
 bool tt_candidates_price(tt_chooser *c, tt_candidates *list, int i);
-/* If no plan is possible without the dear candidates, includes them in later estimates. Returns false as above. */
+/* If no other plan is possible, includes expensive candidates in later estimates. If out of memory, sets c->starved and
+ * returns false. */
 bool tt_candidates_settle(tt_chooser *c, tt_candidates *list);
-/* Sorts the list for this size by the bounds found when the candidates were added. Returns false as above. */
+/* Sorts the list by the lower bounds at this size. If out of memory, sets c->starved and returns false. */
 bool tt_candidates_order(tt_chooser *c, tt_candidates *list, uint64_t bytes);
-/* Sets *may if the i-th candidate may take `most` seconds or less. If its ranks differ, this builds the schedules of a few
- * more ranks to compute closer bounds. Returns false as above. */
+/* Sets *may if the i-th candidate's time may be at most `most` seconds. If the ranks differ, builds the schedules of a few
+ * more ranks to tighten the lower bound. If out of memory, sets c->starved and returns false. */
 bool tt_candidates_may(tt_chooser *c, tt_candidates *list, int i, double bytes, double most,
                        bool *may);
-/* Bounds the i-th plan and finds its other properties without an estimate. Sets *sliced if slices may help it. Returns
+/* Computes the i-th plan's lower bound and other properties that need no estimate. Sets *sliced if slices may help. Returns
  * TUTTI_ERR_MEMORY if out of memory, or another error if the plan cannot be built. */
 tutti_status tt_candidates_look_at(tt_chooser *c, tt_candidates *list, int i, bool *sliced);
 /* Frees the schedules in list->kept. */
 void tt_candidates_forget(tt_candidates *list);
-/* Makes later simulations use the cost of adding numbers of that weight. */
+/* Makes later simulations use the time that it takes to add numbers of this weight. */
 void tt_chooser_weigh(tt_chooser *c, int weight);
 
 /* ---- stages (stage_prices.c) ---- */
 
-/* Finds the estimate of a stage in c->stage, or adds it, using `model`, the cost model of the stage's level. Sets *found to
- * its index, or to -1 if the stage cannot be built. May return TUTTI_ERR_MEMORY. */
+/* Sets *found to the index of the stage's estimate in c->stage, or to -1 if the stage cannot be built. If the estimate does
+ * not exist, computes it with `model`, the cost model of the stage's level. May return TUTTI_ERR_MEMORY. */
 tutti_status tt_stage_find(tt_chooser *c, const tt_level_stage *stage, int weight,
                            const tt_cost_model *model, int *found);
 
 /* ---- compositions over the levels (compositions.c) ---- */
 
-/* Returns true if compositions are found from the estimates of their stages. Otherwise the algorithms propose some. */
+/* Returns true if the search builds compositions from estimates of stages. Otherwise the algorithms propose compositions. */
 bool tt_compositions_apply(const tt_chooser *c, tutti_coll coll);
-/* Adds the compositions that may be fastest. Returns false if out of memory. */
+/* Adds the compositions that might be fastest. Returns false if out of memory. */
 bool tt_compositions_list(tt_chooser *c, tt_candidates *list);
 
 #endif

@@ -35,9 +35,9 @@ double tt_work_of(tt_sched *const *all, int ranks) {
   return work;
 }
 
-/* Reduces *met to the needs that these schedules meet. If every block is summed on a single rank, all ranks get the same
- * bits. That check is fast, so it is done first. It assumes correct schedules, which are proven before they run
- * (proven.c). */
+/* Removes from *met the needs that these schedules do not meet. If each block is summed on a single rank, all ranks get the
+ * same bits. This is quick to check, so it is checked first. The schedules are assumed to be correct, because they are proven
+ * before they run (proven.c). */
 static tutti_status met_by(tt_sched *const *all, int ranks, double most, unsigned *met,
                            bool *skipped) {
   if (*met == TT_NEED_SAME && tt_summed_once(all, ranks)) return TUTTI_OK;
@@ -49,19 +49,19 @@ static tutti_status met_by(tt_sched *const *all, int ranks, double most, unsigne
   return status;
 }
 
-/* Turns all errors except a lack of memory into success, because a plan that cannot be built merely meets no need. */
+/* Turns every error except TUTTI_ERR_MEMORY into success. A plan that cannot be built simply does not meet the needs. */
 static tutti_status unless_starved(tutti_status status) {
   return status == TUTTI_ERR_MEMORY ? status : TUTTI_OK;
 }
 
-/* Finds the form of a plan on many ranks, if `make prove` has proven it (proven.c). No rank then has to build the schedules
- * of all ranks. */
+/* Looks for a proof of the plan's form by `make prove`, if there are many ranks (proven.c). With such a proof, no rank has to
+ * build the schedules of all ranks. */
 static bool form_of(const tt_ask *ask, tt_form *form) {
   return ask->ranks > TT_PROVEN_RANKS && tt_form_of(ask->plan, ask->coll, form);
 }
 
-/* If ranks differed in some proof of a plan's form, the plan is assumed to group operands differently, unless the user
- * named it. *skipped is set if the prover was not asked because it would have taken too long. */
+/* Handles a form for which some proof found that ranks group operands differently. A plan of this form is assumed to do so as
+ * well, unless the user named it. Sets *skipped if the prover was not asked because it would have taken too long. */
 static tutti_status form_differs(const tt_ask *asked, unsigned needs, double most, unsigned *met,
                                  bool *skipped) {
   tt_sched *mine = NULL;
@@ -101,7 +101,7 @@ tutti_status tt_meets(const tt_ask *asked, unsigned needs, double most, unsigned
   return unless_starved(status);
 }
 
-/* Sets *is if this plan forms each sum in one step. If the ranks are symmetric, checks only one of them. */
+/* Sets *is if this plan computes each sum in a single step. If the ranks are symmetric, only one rank is checked. */
 static tutti_status sums_at_once(const tt_chooser *c, tt_ask ask, bool *is, bool *skipped) {
   const bool alike = tt_algo_uniform(&ask, c->levels ? &c->model.tree : NULL);
   tutti_status status = TUTTI_OK;
@@ -149,15 +149,15 @@ static tutti_status rounds_little(const tt_chooser *c, const tt_ask *ask, unsign
   return unless_starved(status);
 }
 
-/* The needs that a plan does not meet. If `skipped` is set, the plan may meet them, but the prover was not asked. */
+/* The needs that are not known to be met. If `skipped` is set, the plan may meet them, but the prover was not asked. */
 typedef struct lack {
   unsigned needs;
   bool skipped;
 } lack;
 
-/* Finds the needs of p that the plan does not meet. Each need is checked once, because the prover needs the schedules of
- * all ranks and follows up to `most` blocks. Each is checked separately, so that the result does not depend on other
- * queries. If out of memory, sets c->starved and reports all needs as unmet. */
+/* Returns the needs of p that the plan does not meet. The prover builds the schedules of all ranks and follows up to `most`
+ * blocks, so the result of each check is kept. Needs are checked separately, so that the result does not depend on earlier
+ * queries. If out of memory, sets c->starved and returns all needs. */
 static lack lacking(tt_chooser *c, tt_finding **found, const tt_plan_spec *plan,
                     const tt_problem *p, double most) {
   const bool rooted = tt_coll_rooted(p->coll);
@@ -193,7 +193,7 @@ static lack lacking(tt_chooser *c, tt_finding **found, const tt_plan_spec *plan,
 
 /* ---- overrides ---- */
 
-/* Builds the schedules of these ranks, to check that this is possible. */
+/* Checks that the schedules of ranks 0 to `ranks` - 1 can be built. */
 static tutti_status try_to_build(tt_ask ask, int ranks) {
   tutti_status status = TUTTI_OK;
   for (ask.rank = 0; ask.rank < ranks && !status; ask.rank++) {
@@ -204,8 +204,8 @@ static tutti_status try_to_build(tt_ask ask, int ranks) {
   return status;
 }
 
-/* Checks whether the plan that an override names can run, and writes the reason to `refusal` if it cannot. Some ranks may
- * be unable to build a composition that rank 0 can build, so the first check builds all schedules. */
+/* Checks whether the plan that an override names can run. If it cannot, writes the reason to `refusal`. For a composition,
+ * the first check builds the schedules of all ranks, because some ranks may be unable to build it although rank 0 can. */
 static bool try_override(tt_chooser *c, const tt_problem *p, const tt_plan_spec *plan,
                          char refusal[TT_REFUSAL]) {
   const char *name = plan->text;
@@ -249,14 +249,15 @@ static bool try_override(tt_chooser *c, const tt_problem *p, const tt_plan_spec 
 
 /* ---- choosing ---- */
 
-/* Returns the number of ranks that a rank receives from, if that many bytes cause incast on its link. */
+/* Returns the number of ranks that send to one rank in an incast, or 0 if messages of this size cause no incast. */
 static int incast_senders(const tt_curve *c, double bytes) {
   return c->incast_threshold > 0 && bytes > c->incast_threshold ? c->senders : 0;
 }
 
-/* If the times agree to seven digits (both plans saturate a link), the plan with fewer senders in an incast is considered
- * faster, because a rank that runs ahead puts two messages on one link and leaves another idle. The next criteria are fewer
- * messages, then the earlier position in the list. Each criterion is a property of one plan, so the order is total. */
+/* Two plans that saturate the same link have times that agree to seven digits. The plan with fewer senders in an incast is
+ * then considered faster, because a rank that runs ahead puts two messages on one link and leaves another link idle.
+ * Otherwise, fewer messages win, then the earlier position in the list. Each criterion is a property of one plan, so the
+ * order is total. */
 bool tt_candidate_cheaper(const tt_candidate *x, const tt_candidate *y, double bytes) {
   const float a = (float)tt_curve_at(&x->curve, bytes), b = (float)tt_curve_at(&y->curve, bytes);
   const int mine = incast_senders(&x->curve, bytes), other = incast_senders(&y->curve, bytes);
@@ -266,8 +267,8 @@ bool tt_candidate_cheaper(const tt_candidate *x, const tt_candidate *y, double b
   return x->curve.messages != y->curve.messages ? x->curve.messages < y->curve.messages : x < y;
 }
 
-/* Returns the fastest candidate that follows `passed` (NULL: of all). Candidates whose lower bound exceeds the best
- * estimate are skipped. Returns NULL if no candidate is left, or if out of memory, after setting c->starved. */
+/* Returns the fastest candidate that is slower than `passed` (NULL: of all candidates). Skips candidates whose lower bound
+ * exceeds the best estimate. Returns NULL if no candidate is left. If out of memory, sets c->starved. */
 static tt_candidate *cheapest_priced(tt_chooser *c, tt_candidates *list, const tt_problem *p,
                                      const tt_override *override, const tt_candidate *passed) {
   const double bytes = (double)p->bytes;
@@ -291,7 +292,7 @@ static tt_candidate *cheapest_priced(tt_chooser *c, tt_candidates *list, const t
   return best;
 }
 
-/* As above. If no plan is possible otherwise, the dear candidates are estimated as well. */
+/* Returns the fastest candidate that is slower than `passed`. Considers expensive candidates only if no other is possible. */
 static tt_candidate *cheapest(tt_chooser *c, tt_candidates *list, const tt_problem *p,
                               const tt_override *override, const tt_candidate *passed) {
   tt_candidate *best = cheapest_priced(c, list, p, override, passed);
@@ -299,8 +300,7 @@ static tt_candidate *cheapest(tt_chooser *c, tt_candidates *list, const tt_probl
   return cheapest_priced(c, list, p, override, passed);
 }
 
-/* Returns the fastest candidate that meets all needs. Returns NULL if no candidate does, or if out of memory, after setting
- * c->starved. */
+/* Returns the fastest candidate that meets all needs, or NULL. If out of memory, sets c->starved and returns NULL. */
 static const tt_candidate *cheapest_that_meets(tt_chooser *c, tt_candidates *list,
                                                const tt_problem *p, const tt_override *override) {
   tt_candidate *x = NULL;
@@ -309,7 +309,7 @@ static const tt_candidate *cheapest_that_meets(tt_chooser *c, tt_candidates *lis
   return NULL;
 }
 
-/* Tries the plan that wisdom names. Returns false if wisdom names none, or if that plan must not run. */
+/* Chooses the plan that wisdom names for this call. Returns false if wisdom names no plan, or if the plan must not run. */
 static bool try_wisdom(tt_chooser *c, tt_candidates *list, const tt_problem *p,
                        const tt_override *override, tt_choice *choice) {
   const tt_wisdom_entry *wisdom = p->wisdom ? tt_wisdom_find(p->wisdom, &p->key, p->bytes) : NULL;

@@ -18,12 +18,12 @@ static double smaller(double a, double b) {
   return a < b ? a : b;
 }
 
-/* Returns the cost of copying a byte at the cheaper of the two rates, from the cache or from memory. */
+/* Returns the time to copy one byte, from the cache or from memory, whichever is faster. */
 static double least_copy(const tt_shm_costs *shm) {
   return shm->copy * (shm->cache > 0 ? smaller(shm->far_ratio, 1) : 1);
 }
 
-/* Returns a model that is a lower bound of both models in shared memory. A loop may read data without copying it, so
+/* Returns a model with the lower of the costs of both models for shared memory. A loop may read data without copying it, so
  * sending a byte is free. */
 static tt_cost_model least_of(const tt_cost_model *steps, const tt_cost_model *loops) {
   const tt_shm_costs *x = &steps->shm, *y = &loops->shm;
@@ -104,7 +104,7 @@ static void end_chooser(tt_chooser *c) {
   free(c);
 }
 
-/* Removes the chooser that has been unused the longest, if there are more than KEPT without users. */
+/* If more than KEPT choosers have no users, removes and returns the one that has been unused for the longest time. */
 static tt_chooser *remove_oldest(tt_chooser **list) {
   tt_chooser **last = NULL, *oldest = NULL;
   int unused = 0;
@@ -119,7 +119,7 @@ static tt_chooser *remove_oldest(tt_chooser **list) {
   return oldest;
 }
 
-/* Moves a chooser to the head of the list, or inserts it there. */
+/* Moves the chooser to the head of the list. If it is not in the list, inserts it at the head. */
 static void put_first(tt_chooser **list, tt_chooser *c) {
   for (tt_chooser **at = list; *at; at = &(*at)->next)
     if (*at == c) {

@@ -51,15 +51,15 @@ static bool is_ordered(const tt_plan_spec *plan, tutti_coll coll) {
   return tt_form_of(plan, coll, &form) && form.order;
 }
 
-/* Finds the estimate of an algorithm on a level, or sets *at to -1 if it has none. */
+/* Sets *at to the index of the estimate for an algorithm at a level, or to -1 if the algorithm has no estimate. */
 static tutti_status find_price(const search *k, const level_options *m, const tt_plan_spec *plan,
                                tutti_coll coll, const tt_cost_model *model, int *at) {
   const tt_level_stage stage = {.plan = plan, .coll = coll, .ranks = m->size, .level = m->level};
   return tt_stage_find(k->c, &stage, k->weight, model, at);
 }
 
-/* Adds an algorithm to the level, unless it rounds too often or has no estimate. Sets *taken if the level now owns the
- * plan. */
+/* Adds an algorithm to the options of a level, unless it rounds too often or has no estimate. Sets *taken if the level has
+ * taken ownership of the plan. */
 static tutti_status add_option(const search *k, level_options *m, tt_plan_spec *plan,
                                const tt_cost_model *model, bool *taken) {
   option *x = &m->at[m->n];
@@ -115,15 +115,15 @@ static double time_of(const search *k, const option *x, double bytes) {
   return x->back < 0 ? in : in + tt_curve_at(&stage[x->back].curve, bytes);
 }
 
-/* The set of levels that scatter, one bit each, and the index of each level's option. */
+/* A choice of one option per level. `scatters` is the set of levels that scatter, one bit per level. */
 typedef struct pick {
   unsigned scatters;
   bool ordered;
   int of[MOST_LEVELS];
 } pick;
 
-/* Returns the fastest option for a level that scatters or does not scatter, as p requires. Returns -1 if the level has no
- * such option. */
+/* Returns the index of the level's fastest option. p determines whether the option must scatter and whether it must keep rank
+ * order. Returns -1 if the level has no such option. */
 static int cheapest_option(const search *k, int level, const pick *p, double bytes) {
   const level_options *m = &k->of[level];
   int best = -1;
@@ -145,7 +145,7 @@ static bool pick_cheapest(const search *k, pick *p, double bytes) {
   return true;
 }
 
-/* Returns the rank whose number in its group is d on every level, or the largest number where groups are smaller. */
+/* Returns the rank with number d in its group on every level, or with the last number in groups of at most d ranks. */
 static int rank_of(const search *k, int d) {
   int rank = 0;
   for (int l = 0; l < k->levels; l++)
@@ -153,8 +153,8 @@ static int rank_of(const search *k, int d) {
   return rank;
 }
 
-/* Returns true if all ranks can build the composition and it may run. Whether a stage can be built depends on the rank's
- * number in the group. On many ranks all stages in the lists can be built, but some compositions of more than three levels
+/* Returns true if all ranks can build the composition and it may run. The rank's number in its group can determine whether a
+ * stage can be built. With many ranks, all stages in the lists can be built, but some compositions of more than three levels
  * may not run. */
 static bool can_be_built(const search *k, const tt_plan_spec *plan) {
   const int ranks = k->c->setting.ranks;
@@ -172,7 +172,7 @@ static bool can_be_built(const search *k, const tt_plan_spec *plan) {
   return true;
 }
 
-/* Sets *plan to the composition, or to NULL if it cannot be built. Returns false if out of memory. */
+/* Sets *plan to the picked composition, or to NULL if it cannot be built. Returns false if out of memory. */
 static bool plan_of(const search *k, const pick *p, tt_plan_spec **plan) {
   tt_text name = {0};
   tt_stages_text(&name, k->c->setting.levels);
@@ -192,8 +192,8 @@ static bool is_listed(const tt_candidates *list, int from, const tt_plan_spec *p
   return false;
 }
 
-/* Adds a composition unless it is already listed, and frees `plan`. For long vectors also adds it with two slices, if
- * simulating one rank suffices for the estimate. Returns false if out of memory. */
+/* Adds a composition unless it is already in the list, and frees `plan`. For long vectors, also adds it with two slices if
+ * its estimate needs the simulation of only one rank. Returns false if out of memory. */
 static bool add_composition(const search *k, tt_candidates *list, int from, tt_plan_spec *plan,
                             double bytes) {
   const tt_ask ask = tt_ask_of(&k->c->setting, plan, k->coll, 0);
@@ -215,8 +215,8 @@ bool tt_compositions_apply(const tt_chooser *c, tutti_coll coll) {
          tt_cost_stage(&c->model, 0, c->model.tree.level[0].each, &stage);
 }
 
-/* Adds a pick. If `banned` is not 0, adds instead the fastest picks that avoid `banned` of its stages, for every such
- * subset. Sets *any if a plan could be built. */
+/* Adds the picked composition. If `banned` is not 0, adds instead the fastest compositions without `banned` of its stages,
+ * one for each choice of these stages. Sets *any if a plan could be built. */
 static bool add_pick(search *k, tt_candidates *list, int from, const pick *p, double bytes,
                      int banned, bool *any) {
   bool ok = true;
@@ -237,7 +237,7 @@ static bool add_pick(search *k, tt_candidates *list, int from, const pick *p, do
   return ok;
 }
 
-/* For one set of levels that scatter, adds the fastest composition at each size. */
+/* Adds the composition that is fastest at each size, for a given set of levels that scatter. */
 static bool add_cheapest(search *k, tt_candidates *list, int from, pick p) {
   pick last = {.of = {-1}};
   for (int power = 0; power < POWERS; power++) {

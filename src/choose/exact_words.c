@@ -9,7 +9,7 @@ tutti_status tt_exact_ranks(const char *who, int ranks) {
                  TT_EXACT_RANKS);
 }
 
-/* Returns the size of the words of one element, in bytes. */
+/* Returns the number of bytes in the words that represent one element. */
 static uint64_t bytes_of_words(tutti_type type, int ranks) {
   size_t each;
   const tutti_type real = tt_real_of(type, &each);

@@ -37,7 +37,7 @@ int tt_hosts_some(const tt_cost_model *model, int *ranks, int most) {
   return n;
 }
 
-/* Bounds the plan by the link of a host, whose first rank is `first`. Fails if a schedule cannot be built. */
+/* Adds the lower bound for the link of the host whose first rank is `first`. Fails if a schedule cannot be built. */
 static tutti_status bound_link(const tt_chooser *c, tt_ask ask, int first, tt_bound *bound) {
   enum { MOST_OF_HOST = 64 };
   const tt_cost_model *model = &c->model;

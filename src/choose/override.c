@@ -23,9 +23,9 @@ static const char *read_sizes(const char *at, uint64_t *from, uint64_t *to) {
   return at && *from < *to ? at : NULL;
 }
 
-/* Checks that the plan exists. Plans of an aggregator have more ranks than the communicator. For each part of the vector
- * there is a virtual rank at the only aggregator, or one at the aggregator of each rack and one at the aggregator above
- * them. Their number is unknown until the aggregator is open. */
+/* Checks that the plan exists. With an aggregator, a plan has additional virtual ranks. Each part of the vector has one at
+ * the only aggregator, or one at each rack's aggregator and one at the aggregator above these. Their number is unknown until
+ * the aggregator is open. */
 static tutti_status known(const tt_plan_spec *plan, int ranks) {
   const tt_arg *trees = tt_plan_spec_arg(plan, "trees");
   const int parts = trees ? (int)tt_min(trees->number, PARTS) : 1;

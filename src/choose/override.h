@@ -20,17 +20,17 @@ typedef struct tt_override {
   } item[TT_OVERRIDES];
 } tt_override;
 
-/* Parses a text. NULL or "" is no override. Returns TUTTI_ERR_ARG for an unknown algorithm, one that supports no collective
- * on that many ranks, or invalid sizes. The message says what is wrong and where. */
+/* Parses an override. NULL or "" means no override. Returns TUTTI_ERR_ARG if an algorithm is unknown or supports no
+ * collective on this number of ranks, or if sizes are invalid. The message says what is wrong, and where. */
 tutti_status tt_override_parse(const char *text, int ranks, tt_override *override);
-/* Appends a text that parses to an equal override; appends nothing for no override. */
+/* Appends text that parses to an equal override, or nothing if no override is set. */
 void tt_override_print(tt_text *text, const tt_override *override);
 bool tt_override_equal(const tt_override *a, const tt_override *b);
-/* Returns equal hashes for equal overrides, and 0 for none. */
+/* Returns equal hashes for equal overrides, and 0 if no override is set. */
 uint64_t tt_override_hash(const tt_override *override);
-/* Returns the plan that the user named for this size, or NULL. */
+/* Returns the plan that the override names for this size, or NULL. */
 const tt_plan_spec *tt_override_for(const tt_override *override, uint64_t bytes);
-/* Returns true if the user has ruled out this plan. */
+/* Returns true if the override excludes this plan at this size. */
 bool tt_override_forbids(const tt_override *override, const tt_plan_spec *plan, uint64_t bytes);
 
 #endif

@@ -10,7 +10,7 @@
 
 #include "candidates.h"
 
-/* A plan is not estimated if its simulation would have to examine more messages than this. */
+/* The limit on the number of messages that a simulation may have to examine. A plan above this limit is not estimated. */
 enum { MOST_LOOKS = 100000000 };
 
 /* ---- building ---- */
@@ -46,8 +46,7 @@ static double count_sends(const tt_sched *s) {
   return n;
 }
 
-/* Builds the schedules of the remaining ranks. Stops early if the first few show that the plan has far too many
- * messages. */
+/* Builds the schedules that are still missing. Stops early if the first few show that the plan has far too many messages. */
 static tutti_status build_rest(const tt_ask *ask, double most, tt_sched **all) {
   enum { SOME = 32 };
   tutti_status status = TUTTI_OK;
@@ -65,7 +64,7 @@ static tutti_status build_rest(const tt_ask *ask, double most, tt_sched **all) {
   return status;
 }
 
-/* Sets *most to the largest number of bytes for which the plan has a specialized loop, or to 0 if it has none. */
+/* Sets *most to the longest vector that the plan's specialized loop supports, in bytes, or to 0 if the plan has no loop. */
 static tutti_status find_loop(const tt_chooser *c, const tt_ask *ask, tt_sched **all,
                               uint64_t *most) {
   const tt_setting *s = &c->setting;
@@ -78,15 +77,15 @@ static tutti_status find_loop(const tt_chooser *c, const tt_ask *ask, tt_sched *
   return status == TUTTI_ERR_MEMORY ? status : TUTTI_OK;
 }
 
-/* Returns true if every communication step of rank 0's schedule addresses all ranks. */
+/* Returns true if every communication step in the schedule of rank 0 has all ranks as peers. */
 static bool addresses_all(const tt_sched *s) {
   for (uint32_t i = 0; i < s->nsteps; i++)
     if (!tt_step_local(&s->steps[i]) && s->steps[i].peers.count < s->ranks) return false;
   return true;
 }
 
-/* Returns true unless the plan is known not to do so on many ranks. If it does not on A_FEW ranks, which is more than any
- * radix, it does not on many. This avoids building long schedules. */
+/* Returns false if the plan is known not to have all ranks as peers in every step. To avoid building long schedules, this
+ * builds the plan on A_FEW ranks, which is more than any radix. */
 static bool may_address_all(const tt_ask *ask) {
   enum { A_FEW = 17 };
   const tt_ask few = {.plan = ask->plan, .coll = ask->coll, .ranks = A_FEW};
@@ -97,9 +96,9 @@ static bool may_address_all(const tt_ask *ask) {
   return all;
 }
 
-/* Returns true if one rank can represent all. That holds if the ranks are symmetric. If symmetric ranks address all others
- * in every step, it nearly holds on even levels as well: every rank has the same number of peers at each level, and only
- * the order of messages differs. This is accurate enough when all ranks together have too many messages to simulate. */
+/* Returns true if simulating one rank is enough. It is enough if the ranks are symmetric. It is also accurate enough on even
+ * levels, if all ranks together have too many messages to simulate and every rank has all others as peers in every step. Each
+ * rank then has the same number of peers at each level, in a different order. */
 static bool one_stands_for_all(const tt_pricing *p) {
   const tt_tree *tree = p->c->levels ? &p->c->model.tree : NULL;
   const tt_ask *ask = &p->ask;
@@ -135,15 +134,15 @@ tutti_status tt_stage_sim(const tt_level_stage *x, const tt_cost_model *model, t
 
 /* ---- one rank, or all ranks ---- */
 
-/* The loops of collectives other than allreduce write pieces to many slots. Other ranks read them at the same time, in the
- * same way as messages. */
+/* The loops of collectives other than allreduce copy pieces through many slots. As with messages, other ranks read a piece
+ * while the next one is written. */
 static tt_cost_model copying_loop(const tt_chooser *c) {
   tt_cost_model model = c->loop;
   model.shm.piece = c->model.shm.piece;
   return model;
 }
 
-/* Simulates the schedules that were built, which may be only those of one rank and the ranks that send to it. */
+/* Simulates the schedules that were built, which may be only those of one rank and of the ranks that send to it. */
 static tutti_status sim_built(const tt_pricing *p, bool one, tt_sched **all, uint64_t *size,
                               tt_sim **sim) {
   const tt_chooser *c = p->c;

@@ -32,7 +32,7 @@ static const tt_form forms[] = {
 #include "forms.def"
     {NULL, 0, 0, 0, 0}};
 
-/* Returns true if each number of the form is in the corresponding range of the row and all other characters are equal. */
+/* Returns true if each number of a form is in the corresponding range of the row, and all other characters are equal. */
 static bool within(const char *form, const char *row) {
   while (*form && *row) {
     if (*form < '0' || *form > '9' || *row < '0' || *row > '9') {
@@ -73,7 +73,7 @@ static bool has_form(const tt_ask *ask) {
 
 enum { MOST_SLICES = 5 };
 
-/* Five slices stand for any larger number, because more slices in flight do not touch each other. */
+/* Any larger number of slices is treated as five, because additional slices in flight do not interact. */
 uint64_t tt_proven_key(const tt_ask *ask, int slices) {
   uint64_t h = tt_mix((uint64_t)ask->coll | (uint64_t)(uint32_t)ask->root << 8);
   h = tt_mix(h ^ (uint64_t)(uint32_t)ask->ranks << 32 ^ (uint64_t)(uint32_t)ask->data);
@@ -88,7 +88,7 @@ static bool is_here(int mix, int rank) {
   return mix == HERE || (mix == ODD_HERE && rank % 2) || (mix == EVEN_HERE && rank % 2 == 0);
 }
 
-/* Cuts the schedules of all ranks into slices. */
+/* Cuts the schedules of all ranks into slices, in place. */
 static tutti_status slice(tt_sched **all, int ranks, int slices, int flight) {
   for (int r = 0; slices > 1 && r < ranks; r++) {
     tt_sched *sliced = tt_sched_sliced(all[r], slices, flight);
@@ -126,7 +126,7 @@ static tutti_status prove(const tt_ask *asked, int slices, int flight) {
   return status;
 }
 
-/* Estimates the work from this rank's schedule alone, so that plans too large to prove are not built for all ranks. */
+/* Estimates the prover's work from this rank's schedule. A plan that is too large is then not built for all ranks. */
 static tutti_status is_too_large(const tt_ask *ask, int slices, bool *is) {
   tt_sched *mine;
   const tutti_status status = tt_algo_build(ask, &mine);

@@ -32,22 +32,22 @@ double tt_choice_seconds(tt_chooser *c, const tt_problem *p, const tt_choice *ch
   return status ? -1 : t.time;
 }
 
-/* Estimates are inexact. Lossless compression saves less, so a smaller gain is enough; on short vectors it takes up to half
- * a millisecond longer than predicted. */
+/* Estimates are inexact. Lossless compression saves less time, so a smaller gain is enough. On short vectors, however, it
+ * takes up to half a millisecond longer than predicted. */
 bool tt_coding_pays(const tt_chooser *coded, double with, double without) {
   const bool lossy = tt_code_lossy(coded->setting.code);
   const double most = lossy ? 0.9 : 0.95, least = lossy ? 1e-4 : 5e-4; /* seconds */
   return with >= 0 && (without < 0 || with < most * without - least);
 }
 
-/* Returns the cost of compressing and decompressing, in seconds per byte. */
+/* Returns the time to compress and decompress one byte, in seconds. */
 static double coding_cost(const tt_profile *p, tt_code code) {
   if (!tt_code_lossy(code)) return p->code.lossless;
   return code == TT_CODE_INT8 ? p->code.int8 : p->code.fp8;
 }
 
-/* Compressed bytes get no burst credit from an idle link, because they are produced one after the other. Incast depends on
- * the bytes that cross the link. */
+/* Adapts a link to compressed messages. Compressed bytes are produced one after the other, so they get no burst credit from
+ * an idle link. Whether incast occurs depends on the number of compressed bytes. */
 static void code_link(tt_link *link, double ratio, double cost) {
   link->incast_threshold = tt_incast_threshold(link) / ratio;
   link->beta *= ratio;
@@ -84,7 +84,7 @@ int *tt_chooser_nodes(const tt_chooser *c) {
   return NULL;
 }
 
-/* The values are twice the number of roundings, plus 1 if the block is exactly as the compression left it. */
+/* A value is twice the number of roundings of a block, plus 1 if the block is exactly as the compression left it. */
 typedef struct counts {
   tt_graph g;
   tt_memory of;
@@ -100,7 +100,7 @@ static tt_value round_block(tt_value v) {
   return v & 1 ? v : v + 3;
 }
 
-/* Returns the value of the n-th block of a message on arrival. */
+/* Returns the value of the n-th block of a message after its arrival. */
 static tt_value arriving_count(counts *c, const tt_message *m, uint32_t n) {
   const tt_step *send = tt_graph_step(&c->g, m->from);
   uint32_t lo, hi;
@@ -124,7 +124,7 @@ static void receive_counts(counts *c, uint32_t id, const tt_step *step, int rank
   }
 }
 
-/* Executes a copy, or a sum of local and received blocks. */
+/* Counts the roundings of a copy, or of a sum of local and received blocks. */
 static void combine_counts(counts *c, uint32_t id, const tt_step *step, int rank) {
   const uint32_t operands = tt_step_operands(step);
   for (uint32_t i = 0; i < tt_span_size(&step->dst); i++) {
@@ -154,7 +154,7 @@ static void count_step(void *ctx, uint32_t id, uint32_t depth) {
   (step->kind == TT_RECV ? receive_counts : combine_counts)(c, id, step, c->g.rank_of[id]);
 }
 
-/* Counts the roundings of these schedules, which must be correct. */
+/* Counts how often each number is rounded in these schedules, which must be correct. */
 static tutti_status count_roundings(tt_sched *const *all, int ranks, const int *node,
                                     int *roundings) {
   char witness[64];
@@ -175,7 +175,7 @@ static tutti_status count_roundings(tt_sched *const *all, int ranks, const int *
   return starved ? tt_fail(TUTTI_ERR_MEMORY, "out of memory while counting roundings") : TUTTI_OK;
 }
 
-/* Counts the roundings of a plan whose ranks are on these nodes, both in place and out of place. */
+/* Counts how often a plan rounds a number, both in place and out of place. `node` has the node of each rank. */
 static tutti_status count_on_nodes(tt_ask ask, const int *node, int *roundings, bool *skipped) {
   tutti_status status = TUTTI_OK;
   *roundings = 0;
@@ -231,7 +231,7 @@ typedef struct coded_as {
   double bound;  /* bound of the relative error */
 } coded_as;
 
-/* Returns false if messages are not compressed, or if out of memory. */
+/* Returns true if messages are compressed. Returns false if they are not compressed, or if out of memory. */
 static bool find_coded_as(const tt_chooser *c, const tt_problem *p, const tt_plan_spec *plan,
                           coded_as *is) {
   const tt_setting *s = &c->setting;

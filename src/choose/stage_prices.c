@@ -56,14 +56,15 @@ static tt_line line_in(const tt_curve *c, double bytes) {
   return c->line[i];
 }
 
-/* Returns the first size above `from` where the curve of a stage on a part of the vector changes, or 0. */
+/* Returns the next vector size above `from` where the curve of a stage changes, or 0. The stage works on the fraction `part`
+ * of the vector. */
 static double next_change(const tt_curve *c, double part, double from) {
   for (int i = 0; i < c->n; i++)
     if (c->line[i].from > from * part * (1 + 1e-9)) return c->line[i].from / part;
   return 0;
 }
 
-/* Adds the curve of a stage that works on a part of the vector to `sum`. */
+/* Adds the curve of a stage to `sum`. The stage works on the fraction `part` of the vector. */
 static void add_curve(tt_curve *sum, const tt_curve *stage, double part) {
   tt_curve all = *sum;
   all.n = 0;
@@ -85,8 +86,8 @@ static void add_curve(tt_curve *sum, const tt_curve *stage, double part) {
   *sum = all;
 }
 
-/* Finds the stages of a composition or, on many ranks, of another plan that has stages. Returns their number, or 0 if the
- * plan has no stages or if its time depends on more than the links of the levels. */
+/* Lists the stages of a composition or, on many ranks, of another plan that consists of stages. Returns their number. Returns
+ * 0 if the plan has no stages, or if its time depends on more than the links of the levels. */
 static int find_stages(const tt_pricing *p, tt_level_stage list[TT_STAGES]) {
   const tt_chooser *c = p->c;
   const bool whole = !tt_is_composition(p->ask.plan) && p->ask.ranks <= TT_MOST_PLAYED;

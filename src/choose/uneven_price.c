@@ -13,14 +13,14 @@
 
 #include "candidates.h"
 
-/* Prints the levels with each domain as large as the largest of its level. */
+/* Prints the levels after enlarging every domain to the size of the largest domain of its level. */
 static void print_even(const tt_tree *tree, tt_text *levels) {
   for (int l = 0; l < tree->levels; l++)
     tt_text_add(levels, "%s%s:%d", l ? " " : "", tree->level[l].name, tree->level[l].most);
 }
 
-/* Finds the same plan on even levels, where one rank's schedule represents all. Returns false if it cannot be built or if
- * its ranks differ. The caller frees *plan. */
+/* Sets *plan to the same plan on levels with enlarged domains, where the schedule of one rank represents all ranks. Returns
+ * false if the plan cannot be built or its ranks differ. The caller frees *plan. */
 static bool find_even(const tt_chooser *c, const tt_ask *ask, tt_plan_spec **plan, tt_ask *there) {
   const tt_arg *own = tt_plan_spec_levels(ask->plan);
   tt_text levels = {0};
@@ -54,7 +54,7 @@ static tutti_status not_even(const tt_ask *ask) {
   return tt_fail(TUTTI_ERR_UNSUPPORTED, "no estimate of %s on even levels", ask->plan->text);
 }
 
-/* Returns the model of the even levels, which have more ranks and no hosts that differ. */
+/* Returns the cost model for levels with enlarged domains. It has more ranks, and all of its hosts are equal. */
 static tt_cost_model model_of(const tt_chooser *c, const tt_ask *there) {
   tt_cost_model model = c->model;
   model.tree = *tt_param_levels(there);
@@ -73,7 +73,7 @@ tutti_status tt_even_build(const tt_pricing *p, tt_cost_model *model, tt_sched *
   return status;
 }
 
-/* Returns the innermost group reached by taking the smallest domain at each level. */
+/* Walks down from the outermost level, always into the smallest domain, and returns the innermost group. */
 static int smallest_group(const tt_tree *t) {
   int g = 0;
   for (int l = 0; l + 1 < t->levels; l++) {
@@ -88,7 +88,7 @@ static int smallest_group(const tt_tree *t) {
   return g;
 }
 
-/* Raises a curve to a line at all sizes where the line is higher. The curve gets new pieces where the two cross. */
+/* Raises a curve to a straight line at all sizes where the line is higher. Each intersection starts a new piece. */
 static void raise_curve(tt_curve *curve, double fixed, double slope) {
   const tt_line least = {0, fixed, slope};
   tt_curve raised = *curve;

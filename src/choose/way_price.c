@@ -38,13 +38,13 @@ static tutti_status add_rank(ways *w, int rank) {
   return status;
 }
 
-/* Returns one of the members at the ends of long paths through a group of n. */
+/* Returns a group member where a long path through the group ends. The group has n members. */
 static int member_at_end(int which, int n) {
   const int deepest = (1 << tt_floor_log2(n)) - 1;
   return which == 0 ? n > 1 : which == 1 ? deepest : n - 1;
 }
 
-/* Adds one rank of a domain for each end of a path, over `level` and all inner levels. */
+/* Adds one rank for each group member where a long path ends, on `level` and on all levels inside it. */
 static tutti_status add_ends(ways *w, const tt_tree *t, int level, int domain, int *left) {
   if (level == t->levels) return (*left)-- > 0 ? add_rank(w, domain) : TUTTI_OK;
   const int first = tt_tree_first(t, level, domain), n = tt_tree_count(t, level, domain);
@@ -54,8 +54,8 @@ static tutti_status add_ends(ways *w, const tt_tree *t, int level, int domain, i
   return status;
 }
 
-/* Completes the paths: adds the ranks that send to those on the paths in a broadcast, or that receive from them in a
- * reduce. */
+/* Adds the remaining ranks on the paths. In a broadcast, they are the ranks that send to ranks on the paths. In a reduce,
+ * they are the ranks that receive from ranks on the paths. */
 static tutti_status add_ways(ways *w) {
   const tt_kind towards_root = w->ask.coll == TUTTI_BROADCAST ? TT_RECV : TT_SEND;
   tutti_status status = TUTTI_OK;
@@ -69,7 +69,7 @@ static tutti_status add_ways(ways *w) {
   return status;
 }
 
-/* Adds the messages between ranks off the paths and ranks on them. */
+/* Adds the messages that ranks on the paths exchange with other ranks. */
 static tutti_status add_others(ways *w, tt_builder *others) {
   tutti_status status = TUTTI_OK;
   for (int at = 0; at < w->n; at++) {
@@ -99,7 +99,7 @@ static tutti_status add_others(ways *w, tt_builder *others) {
   return status;
 }
 
-/* Simulates the schedules. One empty schedule represents all other ranks, which do nothing. */
+/* Simulates the schedules. All ranks without a schedule share an empty one, because their work does not matter. */
 static tutti_status simulate_ways(ways *w, const tt_cost_model *model, tt_sim **sim) {
   tt_builder b;
   tt_build_begin(&b, w->ask.plan->text, w->ask.coll, w->ask.ranks, 0, 0, false, 1);

@@ -55,8 +55,8 @@ static bool is_chosen(const tt_why *why, const tt_quote *o) {
   return tt_plan_spec_equal(o->plan, why->choice.plan) && o->slices == why->choice.slices;
 }
 
-/* Sorts the candidates by estimate. Asks the prover about all that are faster than the choice, and about the next best
- * until TT_NEXT are found. */
+/* Sorts the candidates by their estimates. Asks the prover about all candidates that are faster than the chosen one, and
+ * about the next ones until TT_NEXT admissible candidates are found. */
 static tutti_status sort_out(tt_chooser *c, const tt_override *override, tt_why *why) {
   tt_quote o;
   int n = 0;
@@ -89,7 +89,7 @@ static bool same_choice(const tt_choice *a, const tt_choice *b) {
   return a->slices == b->slices && tt_plan_spec_equal(a->plan, b->plan);
 }
 
-/* Finds the sizes where the choice changes to another plan. */
+/* Finds the vector sizes where the choice changes to another plan. */
 static void find_spans(tt_chooser *c, const tt_override *override, tt_why *why) {
   tt_problem p = why->problem;
   tt_choice last = {0}, next, between;

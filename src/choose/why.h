@@ -34,18 +34,18 @@ typedef struct tt_why {
   tt_reason *reasons;
 } tt_why;
 
-/* Free the result with tt_why_free. Errors are those of tt_choose. */
+/* Explains the choice of a plan. Returns the errors of tt_choose. Free the result with tt_why_free. */
 tutti_status tt_why_find(tt_chooser *c, const tt_problem *problem, const tt_override *override,
                          tt_why *why);
 void tt_why_free(tt_why *why);
 void tt_why_words(tt_text *t, const tt_chooser *c, const tt_why *why);
 void tt_why_json(tt_text *t, const tt_chooser *c, const tt_why *why);
-/* Appends a JSON string made from at most n characters of s. */
+/* Appends at most n characters of s as a JSON string. */
 void tt_why_string(tt_text *t, const char *s, size_t n);
 /* Formats the reason why a candidate is not admissible. */
 void tt_why_not(const tt_chooser *c, const tt_problem *problem, const tt_quote *quote, char *why,
                 size_t size);
-/* Names the largest part of a time, such as "latency" or "transfer between nodes". */
+/* Names the largest part of the predicted time, such as "latency" or "transfer between nodes". */
 void tt_why_bound(const tt_cost_model *model, const tt_breakdown *breakdown, char *text,
                   size_t size);
 /* Format a time such as 1.5 us or 20 ms, and a size such as 4 B or 9 KiB. */

@@ -26,7 +26,7 @@ const char *tt_size_words(double bytes, char text[24]) {
   return text;
 }
 
-/* Formats a phrase such as " between racks" if there are several levels. */
+/* If there are several levels, formats a phrase such as " between racks". */
 static const char *level_phrase(const tt_cost_model *p, int level, char text[40]) {
   const char *name = p->tree.level[level].name;
   text[0] = 0;
@@ -132,7 +132,7 @@ static void say_refused(tt_text *t, const tt_why *w) {
   }
 }
 
-/* Appends a description of how the plan was proven. */
+/* Appends a sentence that says how the plan was proven. */
 static void say_proof(tt_text *t, const tt_why *w) {
   tt_form form;
   if (w->proven == TT_PROVEN)
@@ -148,7 +148,7 @@ static void say_proof(tt_text *t, const tt_why *w) {
                 form.name, form.ranks);
 }
 
-/* Reports the number of hosts whose links differ. */
+/* Reports how many hosts have different links. */
 static void say_hosts(tt_text *t, const tt_cost_model *p) {
   int hosts = 0;
   uint32_t *domain = p->hosts ? tt_cost_domains(p) : NULL;

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An entry applies to sizes within a factor of NEAR of its size. Two neighbouring entries also apply to the sizes between
- * them if they are at most a factor of FAR apart, or AGREED if both name the same plan. */
+/* An entry applies to sizes that differ from its own by a factor of at most NEAR. Between two neighbouring entries, the
+ * nearer one applies if their sizes differ by a factor of at most FAR, or of at most AGREED if both name the same plan. */
 enum { NEAR = 2, FAR = 16, AGREED = 64 };
 
 static int order(uint64_t a, uint64_t b) {
@@ -21,7 +21,7 @@ static int key_order(const tt_wisdom_key *a, const tt_wisdom_key *b) {
   return o ? o : (a->helpers > b->helpers) - (a->helpers < b->helpers);
 }
 
-/* Compares by placement, then by call, then by size. */
+/* Orders entries by placement, then by call, then by size. */
 static int entry_order(const tt_wisdom_entry *a, const tt_wisdom_entry *b) {
   int o = strcmp(a->placement, b->placement);
   if (!o) o = order(a->stamp, b->stamp);
@@ -53,7 +53,7 @@ const tt_wisdom_entry *tt_wisdom_find(const tt_wisdom *w, const tt_wisdom_key *k
   return NULL;
 }
 
-/* Returns the index of the first entry that does not precede `e`. */
+/* Returns the index of the first entry that is equal to `e` or comes after `e`. */
 static int find_entry_index(const tt_wisdom *w, const tt_wisdom_entry *e) {
   int lo = 0, hi = w->n;
   while (lo < hi) {

@@ -14,7 +14,7 @@
 
 enum { TT_WISDOM_MOST = 4096, TT_PLACEMENT_TEXT = 200 };
 
-/* The key and the number of bytes together determine the plans that may run for a call, and their costs. */
+/* The key of a call. Together with the number of bytes, it determines the plans that may run, and their costs. */
 typedef struct tt_wisdom_key {
   tutti_coll coll;
   int type;       /* tutti_type; -1 if nothing is reduced */
@@ -42,17 +42,17 @@ typedef struct tt_wisdom {
   tt_wisdom_entry *at;
 } tt_wisdom;
 
-/* Returns the entry that applies to a call of this size, or NULL. An entry applies within a factor of 2 of its size.
- * Between two measured sizes up to a factor of 16 apart, or 64 if the same plan won, the nearer one applies. */
+/* Returns the entry that applies to a call of this size, or NULL. An entry applies to sizes within a factor of 2 of its size.
+ * Between two entries, the nearer one applies if their sizes differ by a factor of at most 16, or 64 if the same plan won. */
 const tt_wisdom_entry *tt_wisdom_find(const tt_wisdom *w, const tt_wisdom_key *key, uint64_t bytes);
-/* Adds an entry, unless a newer one has the same placement, key and size. If out of memory or at TT_WISDOM_MOST entries,
- * returns false and leaves the list unchanged. */
+/* Adds an entry, unless the list has a newer entry with the same placement, key and size. If out of memory, or if the list
+ * already has TT_WISDOM_MOST entries, returns false and leaves the list unchanged. */
 bool tt_wisdom_add(tt_wisdom *w, const tt_wisdom_entry *entry);
-/* As above, but also replaces newer entries. */
+/* Adds or replaces the entry with this placement, key and size. Returns false if out of memory, or if the list is full. */
 bool tt_wisdom_set(tt_wisdom *w, const tt_wisdom_entry *entry);
-/* Reserves memory for `more` entries. Returns false if out of memory, or if there would be more than TT_WISDOM_MOST. */
+/* Reserves memory for `more` entries. Returns false if out of memory, or if the list would exceed TT_WISDOM_MOST entries. */
 bool tt_wisdom_reserve(tt_wisdom *w, int more);
-/* Adds all entries of `from`. If out of memory, returns false and adds nothing. */
+/* Adds all entries of `from` to `into`. If out of memory, returns false and adds nothing. */
 bool tt_wisdom_merge(tt_wisdom *into, const tt_wisdom *from);
 void tt_wisdom_clear(tt_wisdom *w);
 
@@ -62,8 +62,8 @@ void tt_wisdom_clear(tt_wisdom *w);
 void tt_wisdom_key_set(tt_wisdom_key *key, tutti_coll coll, tutti_type type, tutti_op op,
                        unsigned needs, int helpers);
 void tt_wisdom_print(tt_text *text, const tt_wisdom *w);
-/* Parses the whole text into an empty list; on error, leaves the list empty. Returns TUTTI_ERR_ARG with a message that
- * contains line and column and calls the text `what`, or TUTTI_ERR_MEMORY. */
+/* Parses a whole text into an empty list, which stays empty on error. Returns TUTTI_ERR_MEMORY, or TUTTI_ERR_ARG with a
+ * message that gives the line and the column and calls the text `what`. */
 tutti_status tt_wisdom_parse(tt_wisdom *w, const char *text, const char *what);
 
 #endif

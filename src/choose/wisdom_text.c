@@ -76,7 +76,7 @@ static void wisdom_error(reader *r, const char *at, const char *sentence) {
   r->status = tt_fail(TUTTI_ERR_ARG, "%s, line %d, column %d: %s", r->what, line, column, sentence);
 }
 
-/* Records a syntax error unless the text at `at` is right. */
+/* Records a syntax error at `at`, unless `right` is true. */
 static void expect(reader *r, bool right, const char *at, const char *expected) {
   if (right || r->status) return;
   r->status = tt_syntax_error(TUTTI_ERR_ARG, r->what, r->text, at, "\r\n", expected);
@@ -86,13 +86,13 @@ static void skip_blanks(reader *r) {
   r->at += strspn(r->at, " \t");
 }
 
-/* Moves to the next line with content. Returns false at the end of the text. */
+/* Moves to the next line that is neither blank nor a comment. Returns false at the end of the text. */
 static bool next_wisdom_line(reader *r) {
   return *(r->at = tt_skip_comments(r->at, " \t\r\n"));
 }
 
-/* Reads a word up to the next blank outside parentheses, and returns its start. `to` becomes "" if there is no word, if it
- * is too long, or if its parentheses are unbalanced. */
+/* Reads a word, which ends at a blank outside parentheses, and returns its start. Sets `to` to "" if the word is missing or
+ * too long, or if its parentheses do not match. */
 static const char *read_word(reader *r, char *to, size_t size) {
   skip_blanks(r);
   const char *at = r->at;
@@ -108,7 +108,7 @@ static const char *read_word(reader *r, char *to, size_t size) {
   return at;
 }
 
-/* As above, for a plan. Sets *plan to NULL on error. */
+/* Reads a word that names a plan, and returns its start. Sets *plan to NULL on error. */
 static const char *read_plan(reader *r, const tt_plan_spec **plan) {
   char none[1];
   const char *at = read_word(r, none, sizeof none);
@@ -121,7 +121,7 @@ static const char *read_plan(reader *r, const tt_plan_spec **plan) {
   return at;
 }
 
-/* Parses a non-negative integer that must be the whole word. */
+/* Parses a word as a non-negative integer. Returns false if it is not a number, or if the number exceeds `most`. */
 static bool parse_whole_number(const char *text, uint64_t most, uint64_t *value) {
   uint64_t n = 0;
   const char *p = text;
@@ -154,7 +154,7 @@ static uint64_t read_us(reader *r, const char *what) {
   return 1000 * whole + part;
 }
 
-/* Returns the index of the name among n names, or -1. */
+/* Returns the index of the word in a list of n names, or -1. */
 static int among(const char *text, const char *(*name)(int), int n) {
   for (int i = 0; i < n; i++)
     if (*text && strcmp(name(i), text) == 0) return i;
@@ -225,7 +225,7 @@ static void read_wisdom_entry(reader *r, tt_wisdom_entry *e) {
   read_when(r, e->when);
 }
 
-/* Reads a placement such as "on 8f3c21aa: words". */
+/* Reads the stamp and the description of a placement, such as "on 8f3c21aa: words". */
 static void read_place(reader *r, tt_wisdom_entry *place) {
   char text[24];
   const char *at = read_word(r, text, sizeof text);
@@ -243,7 +243,7 @@ static void read_place(reader *r, tt_wisdom_entry *place) {
   r->at += n;
 }
 
-/* Reads the header, such as "tutti-wisdom 1, tutti 0.1.0". */
+/* Reads the header line, such as "tutti-wisdom 1, tutti 0.1.0". */
 static void read_wisdom_header(reader *r) {
   char text[24], sentence[160];
   const char *version = tutti_version(NULL, NULL, NULL);

@@ -17,8 +17,8 @@ enum {
   BLOCK_CODED = sizeof(float) + TT_CODE_BLOCK,
   BLOCKS = (int)TT_FRAME_RAW / BLOCK_RAW,
   WIDEST = 8, /* size of the largest element, in bytes, and number of its planes */
-  /* The maximum size of numbers in a lossless frame, in bytes. They are preceded by one byte for the kind of frame and one
-   * for each plane. The Huffman code may add TT_HUFFMAN_SPARE. */
+  /* The maximum size of the numbers in a lossless frame, in bytes. One byte for the kind of frame and one for each plane
+   * precede the numbers. The Huffman code may add TT_HUFFMAN_SPARE bytes. */
   PLAIN = (TT_FRAME - TT_FRAME_HEAD - 1 - WIDEST - TT_HUFFMAN_SPARE) / WIDEST * WIDEST
 };
 _Static_assert(BLOCKS *BLOCK_CODED + TT_FRAME_HEAD <= (int)TT_FRAME, "a lossy frame");
@@ -41,7 +41,7 @@ bool tt_frame_sizes(const void *head, size_t *frame, size_t *raw) {
 
 /* ---- lossy ---- */
 
-/* Returns the size of a block of n numbers, in bytes. */
+/* Returns the size of an encoded block of n numbers, in bytes. */
 static size_t block_bytes(size_t n) {
   return sizeof(float) + n;
 }
@@ -85,8 +85,8 @@ static bool open_blocks(tt_code code, const uint8_t *at, size_t size, float *to,
 enum { ALL, NOT_ZERO }; /* numbers in the planes; for NOT_ZERO, a bitmap marks them */
 enum { COPIED, CODED }; /* representations of a plane */
 
-/* Loops over numbers of one width, which a compiler can vectorise. They count zeros, omit them, put them back, and convert
- * to and from planes. */
+/* Loops over numbers of one width, simple enough for the compiler to vectorise. They count zeros, remove zeros, restore them,
+ * and convert numbers to planes and back. */
 #define WIDTH(bits)                                                                              \
   static uint##bits##_t at##bits(const void *from, size_t i) {                                   \
     uint##bits##_t u;                                                                            \
@@ -144,7 +144,7 @@ WIDTH(64)
 #undef WIDTH
 #define OF_WIDTH(width, name) ((width) == 2 ? name##16 : (width) == 4 ? name##32 : name##64)
 
-/* Returns true if a sample has enough zero bytes for encoding the plane to pay off. */
+/* Returns true if a sample of the plane has enough zero bytes to make encoding worthwhile. */
 static bool has_zeros(const uint8_t *plane, size_t n) {
   size_t zeros = 0, looked = 0;
   for (size_t i = 0; i < n; i += (1 + n / 128) | 1, looked++) zeros += plane[i] == 0;
@@ -176,7 +176,7 @@ static size_t make_lossless(size_t width, const void *from, size_t bytes, uint8_
   return (size_t)(make_planes(width, rest, n - zeros, at) - to);
 }
 
-/* Decodes n numbers from planes that fill the bytes from `at` to `end`. Returns false if the planes are damaged. */
+/* Decodes n numbers from planes, which occupy the bytes from `at` to `end`. Returns false if the planes are damaged. */
 static bool open_planes(size_t width, const uint8_t *at, const uint8_t *end, void *to, size_t n) {
   uint8_t planes[PLAIN];
   for (size_t b = width; b-- > 0;) {

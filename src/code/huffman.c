@@ -20,7 +20,7 @@ typedef struct code {
 
 /* ---- lengths ---- */
 
-/* Lists the byte values that occur, rarest first. Returns their number. */
+/* Lists the byte values that occur, from the rarest to the most frequent. Returns their number. */
 static int sorted(const uint32_t *count, int *symbols) {
   int n = 0;
   for (int s = 0; s < SYMBOLS; s++) {
@@ -32,8 +32,8 @@ static int sorted(const uint32_t *count, int *symbols) {
   return n;
 }
 
-/* Joins the two lightest nodes until one is left. The leaves are sorted, and joined nodes are created in sorted order. Sets
- * the depth of each leaf, at most SYMBOLS - 1. */
+/* Builds the tree by joining the two lightest nodes until one is left. This needs no heap, because the leaves are sorted and
+ * joined nodes are created in sorted order. Sets the depth of each leaf, at most SYMBOLS - 1. */
 static void huffman_depths(const uint32_t *weight, int n, int *depth) {
   uint32_t joined[SYMBOLS];
   int parent[2 * SYMBOLS], leaf = 0, inner = 0;
@@ -55,7 +55,7 @@ static void huffman_depths(const uint32_t *weight, int n, int *depth) {
   for (int i = 0; i < n; i++) depth[i] = below[i];
 }
 
-/* Limits the lengths to BITS. The codes of the rarest bytes are then lengthened, by one bit each, until all codes fit. */
+/* Limits the code lengths to BITS. Then lengthens the codes of the rarest bytes by one bit each, until all codes fit. */
 static void limit_depths(int n, int *depth) {
   int room = 1 << BITS; /* number of free codes of BITS bits */
   for (int i = 0; i < n; i++) {
@@ -69,8 +69,8 @@ static void limit_depths(int n, int *depth) {
   }
 }
 
-/* Assigns canonical codes: shorter ones first, and for equal lengths lower bytes first. Returns false if no code has these
- * lengths. */
+/* Assigns canonical codes: shorter codes first and, among equal lengths, lower bytes first. Returns false if no code has
+ * these lengths. */
 static bool assign(code *c) {
   unsigned next = 0;
   for (int length = 1; length <= BITS; length++, next <<= 1)
@@ -120,7 +120,7 @@ static size_t put_lengths(const code *c, int low, int high, uint8_t *to) {
   return at;
 }
 
-/* Encodes n bytes and returns the end. Writes whole words, up to 7 bytes beyond the end. */
+/* Encodes n bytes and returns the end of the output. Writes whole words, so up to 7 bytes past the end may be overwritten. */
 static uint8_t *put_stream(const code *c, const uint8_t *from, size_t n, uint8_t *to) {
   uint64_t bits = 0;
   unsigned held = 0; /* at most 7 bits between rounds */
@@ -145,7 +145,7 @@ static uint8_t *put_stream(const code *c, const uint8_t *from, size_t n, uint8_t
   return to + (held + 7) / 8;
 }
 
-/* Returns the index of the first byte of the s-th stream. */
+/* Returns the index of the first byte that the s-th stream encodes. */
 static size_t begin_of(size_t n, size_t s) {
   return tt_min((n + STREAMS - 1) / STREAMS * s, n);
 }
@@ -184,8 +184,8 @@ size_t tt_huffman_pack(const uint8_t *from, size_t n, uint8_t *to, size_t most) 
 
 /* ---- unpacking ---- */
 
-/* Fills a table indexed by the next BITS bits: the byte that they encode and, above it, the length of its code. In a
- * damaged stream, some bits may not be a code; their entry is arbitrary. */
+/* Fills the table, which is indexed by the next BITS bits. An entry is the byte that these bits encode and, above it, the
+ * length of its code. Bits that are not a code, which only a damaged stream has, get an arbitrary entry. */
 static void make_table(const code *c, uint16_t *table) {
   for (unsigned i = 0; i < 1u << BITS; i++) table[i] = BITS << 8;
   for (int s = 0; s < SYMBOLS; s++)
@@ -193,7 +193,7 @@ static void make_table(const code *c, uint16_t *table) {
       table[i] = (uint16_t)(s | c->length[s] << 8);
 }
 
-/* Reads the lengths. Returns the number of bytes read, or 0 if they are damaged. */
+/* Reads the code lengths. Returns the number of bytes read, or 0 if the lengths are damaged. */
 static size_t take_lengths(const uint8_t *from, size_t size, code *c) {
   memset(c, 0, sizeof *c);
   if (size < 2 || from[1] < from[0]) return 0;
@@ -207,7 +207,7 @@ static size_t take_lengths(const uint8_t *from, size_t size, code *c) {
   return bytes;
 }
 
-/* Reads 8 bytes at `at`; bytes past the end are 0. */
+/* Reads 8 bytes at `at`. Bytes past the end are read as 0. */
 static uint64_t look(const uint8_t *at, const uint8_t *end) {
   uint64_t bits = 0;
   const ptrdiff_t left = end - at;
@@ -233,8 +233,8 @@ static void take_one(const uint16_t *table, stream *s, uint64_t *bits) {
   s->used += e >> 8;
 }
 
-/* Decodes all streams in parallel, so that the table lookups of one do not delay the others. Stops when any stream has
- * fewer than AT_ONCE bytes left to decode, or less than a whole word before the end. */
+/* Decodes all streams in an interleaved loop, so that table lookups in different streams overlap. Stops when a stream has
+ * fewer than AT_ONCE bytes left to decode, or when less than a whole word remains before the end. */
 static void take_together(const uint16_t *table, stream s[STREAMS], const uint8_t *end) {
   size_t rounds = SIZE_MAX;
   for (int k = 0; k < STREAMS; k++) rounds = tt_min(rounds, s[k].left / AT_ONCE);
@@ -261,7 +261,7 @@ static void take_together(const uint16_t *table, stream s[STREAMS], const uint8_
   for (int k = 0; k < STREAMS; k++) s[k].left -= r * AT_ONCE;
 }
 
-/* Decodes the rest of a stream. Returns false if it does not end where it should. */
+/* Decodes the rest of a stream. Returns false if the stream does not end at the expected position. */
 static bool take_rest(const uint16_t *table, stream *s) {
   const uint8_t *end = s->at + s->size;
   while (s->left && s->used <= 8 * (uint64_t)s->size) {

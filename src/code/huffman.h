@@ -13,10 +13,10 @@
 
 enum { TT_HUFFMAN_BITS = 10, TT_HUFFMAN_SPARE = 8 };
 
-/* Encodes n bytes, 0 < n < 65536. Returns the number of bytes written, or 0 if the result would be larger than `most`, or
- * no smaller than the input. `to` must have room for TT_HUFFMAN_SPARE bytes more than `most`, which may be overwritten. */
+/* Encodes n bytes, 0 < n < 65536. Returns the number of bytes written, or 0 if the result would exceed `most` or would not be
+ * smaller than the input. `to` must have room for `most` + TT_HUFFMAN_SPARE bytes, all of which may be overwritten. */
 size_t tt_huffman_pack(const uint8_t *from, size_t n, uint8_t *to, size_t most);
-/* Decodes n bytes from at most `size` bytes. Returns the number of bytes read, or 0 if they are damaged. */
+/* Decodes n bytes from at most `size` bytes. Returns the number of bytes read, or 0 if the input is damaged. */
 size_t tt_huffman_unpack(const uint8_t *from, size_t size, uint8_t *to, size_t n);
 
 #endif

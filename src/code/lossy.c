@@ -29,7 +29,7 @@ static uint32_t largest(const float *x, size_t n) {
   return most;
 }
 
-/* Returns the scale, at least 2^-100, because products with smaller scales might lose bits. */
+/* Returns the scale of a block. It is at least 2^-100, because products with smaller scales might lose bits. */
 static float scale_of(tt_code code, uint32_t most) {
   const float top = top_of(code), exact = tt_bits_float(most) / top, least = 0x1p-100f;
   const float up = tt_bits_float((tt_float_bits(exact) + 0xffu) & ~0xffu);
@@ -79,8 +79,8 @@ void tt_code_round(tt_code code, float *x, size_t n) {
 
 /* ---- bounds ---- */
 
-/* The largest error is half the distance between the code's two largest numbers, relative to the largest. 2^-14 is added
- * because the scale is rounded up by at most 2^-15 and its inverse is rounded as well. */
+/* The largest error is half the distance between the two largest numbers of the code, relative to the largest number. The
+ * factor 1 + 2^-14 accounts for the scale, which is rounded up by at most 2^-15, and for the rounding of its inverse. */
 double tt_code_error(tt_code code) {
   const double half = code == TT_CODE_INT8 ? 0.5 : code == TT_CODE_E4M3 ? 16 : 4096;
   return tt_code_lossy(code) ? half / top_of(code) * (1 + 0x1p-14) : 0;

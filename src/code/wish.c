@@ -44,7 +44,7 @@ static bool code_named(const char *name, tt_code *code) {
   return false;
 }
 
-/* Parses the code in "error=E,code=NAME"; `rest` is the text after the number. */
+/* Parses the code in a text such as "error=0.1,code=int8". `rest` points to the first character after the number. */
 static tutti_status parse_code(const char *who, const char *text, const char *rest,
                                tt_code_wish *wish) {
   wish->code = TT_CODE_INT8;

@@ -9,17 +9,17 @@
 
 enum { NUMBERS = 2 * TT_TREE_LEVELS };
 
-/* The load of one rank: its ports per level, in both directions, and its processor. */
+/* The load of one rank: on its ports at each level, in both directions, and on its processor. */
 typedef struct load {
   tt_bound_line port[2][TT_TREE_LEVELS], processor;
-  /* What it sends over links of each level, as multiples of the vector. The entries are kept per link number, if symmetric
-   * ranks use links of the same numbers. */
+  /* The data that the rank sends over links of each level, in multiples of the vector. If symmetric ranks use links with the
+   * same numbers, each link number has its own entry. */
   double sent[NUMBERS][TT_TREE_LEVELS];
   double L; /* L of the fastest message that it receives; < 0: none */
   uint32_t rank;
 } load;
 
-/* Returns the outermost level at which two ranks are in different domains. */
+/* Returns the outermost level where the two ranks are in different domains. */
 static int parting_level(const tt_cost_model *model, int a, int b) {
   const tt_tree *tree = &model->tree;
   int l = 0, below = model->ranks;
@@ -45,20 +45,20 @@ static bool bursts(const tt_cost_model *model) {
   return any;
 }
 
-/* Returns the number of link numbers that symmetric ranks have in common, or 1 if all links of the level are counted
- * together. */
+/* Returns the number of a domain's links that are counted separately. Returns 1 unless symmetric ranks use links with the
+ * same numbers. */
 static size_t numbers_of(const tt_cost_model *model, int level) {
   return tt_topology_at(model, level)->same_numbers ? tt_links_numbered(model, level) : 1;
 }
 
-/* Returns the links, by these numbers, that a message uses at its sender's end. */
+/* Returns the links that a message uses at its sender's end, or link 0 if the level's links are counted together. */
 static tt_links same_links(const tt_cost_model *model, int level, const tt_sim_message *d) {
   if (tt_topology_at(model, level)->same_numbers) return tt_links_of(model, level, d, false);
   return (tt_links){0, 1};
 }
 
-/* Returns the minimum time of a message at this rank's end, in s/B. It is the time on the slowest link of the route if no
- * other message uses that link. On a torus this holds in each node of the route. */
+/* Returns the minimum time per byte of a message at this rank's end, in s/B. It is the time on the slowest link of the route
+ * if no other message uses that link. On a torus, this applies in every node of the route. */
 static double least_beta(const tt_cost_model *model, uint32_t rank, const tt_sim_message *d) {
   const int last = model->levels - 1;
   double beta = tt_link_at(model, last, rank)->beta;
@@ -77,16 +77,15 @@ static void load_links(load *x, const tt_sim_message *d, double share, const tt_
   }
 }
 
-/* Adds a message to the load of a rank's port. If the placement is known, `mean` is 0. Otherwise the messages of a step
- * overlap with the first one, and if all ranks are symmetric they wait only for the bytes of an average rank. */
+/* Adds a message to the load of a rank's port. `mean` is 0 if the placement is known. Otherwise only the first message of a
+ * step adds its fixed time, and messages add their bytes, times `mean`, only if the ranks are symmetric. */
 static void load_port(tt_bound_line *port, double mean, const tt_bound_line *takes, bool first,
                       bool alike) {
   if (mean <= 0 || first) port->each += takes->each;
   port->slope += takes->slope * (mean <= 0 ? 1 : alike ? mean : 0);
 }
 
-/* Adds a message to the load of a rank. Returns the additional processor time that it costs if it is the first of its
- * step. */
+/* Adds a message to the load of a rank. Returns the extra processor time of the first message of a step. */
 static double load_message(load *x, const tt_sched *s, const tt_step *step, int peer, bool later,
                            bool alike, const tt_cost_model *model) {
   const int level = parting_level(model, s->rank, peer);
@@ -134,7 +133,7 @@ static bool covers(const tt_bound_line *a, const tt_bound_line *b) {
   return a->each >= b->each && a->once >= b->once && a->slope >= b->slope && a->part >= b->part;
 }
 
-/* Adds a line. If there is no room for it, the line is dropped, which only lowers the bound. */
+/* Adds a line to the bound. A line that does not fit is dropped, which only makes the bound lower. */
 static void add_bound(tt_bound *bound, tt_bound_line line) {
   for (int i = 0; i < bound->n; i++)
     if (covers(&bound->line[i], &line)) return;
@@ -145,15 +144,15 @@ static void add_bound(tt_bound *bound, tt_bound_line line) {
   if (kept < TT_BOUND_LINES) bound->line[bound->n++] = line;
 }
 
-/* Adds a line. If the plan is not cut into slices, the parts of a line are combined first, so that fewer lines need to be
- * kept. */
+/* Adds a line to the bound. Without slices, a line needs only one constant and one slope, so its parts are merged and fewer
+ * lines have to be kept. */
 static void add_whole(tt_bound *bound, tt_bound_line line, bool sliced) {
   add_bound(bound,
             sliced ? line : (tt_bound_line){0, line.each + line.once, 0, line.slope + line.part});
 }
 
-/* If levels have separate ports, each level gives a bound. The sum over all messages that a slice sends gives another,
- * because they leave one at a time. Otherwise all levels share the ports, and their number is the largest of any level. */
+/* Adds the lower bounds of a rank's ports. If levels have separate ports, each level gives a bound. All messages of a slice
+ * give another, because they leave one after the other. Otherwise all levels share the same ports. */
 static void add_ports(tt_bound *bound, const load *x, const tt_cost_model *model, bool in,
                       bool sliced) {
   tt_bound_line all = {.once = in && x->L > 0 ? x->L : 0};
@@ -180,12 +179,12 @@ void tt_bound_rounds(tt_bound *bound, int rounds, const tt_cost_model *model) {
     const double alpha = link->alpha / tt_ports(link);
     if (!l || alpha < least) least = alpha;
   }
-  /* Assumes that each level has separate ports. */
+  /* The minimum, which assumes that each level has separate ports. */
   add_bound(bound, (tt_bound_line){.once = rounds * least / model->levels});
 }
 
-/* Returns the time per byte on a link of the level if each rank behind it sends a vector. With several links, the busiest
- * one carries at least the average. */
+/* Returns the time per byte on a level's link when `ranks` ranks send a vector through it. With parallel links, this is the
+ * average, because the busiest link carries at least the average. */
 static double busy_link(const tt_cost_model *model, int level, double ranks, uint32_t rank) {
   return ranks / tt_links_parallel(model, level) * tt_link_at(model, level, rank)->beta;
 }
@@ -233,7 +232,7 @@ static bool receives_from(const tt_sched *s, uint32_t i, int peer) {
   return tt_step_receives(&s->steps[i]) && has_peer(s, &s->steps[i], peer);
 }
 
-/* Returns the step of `from` that sends the message which step `i` of `to` receives. Returns nsteps if no step does. */
+/* Returns the step of `from` that sends the message received by step `i` of `to`, or nsteps if no step sends it. */
 static uint32_t sending_step(const tt_sched *from, const tt_sched *to, uint32_t i) {
   uint32_t earlier = 0, j = 0;
   for (uint32_t k = 0; k < i; k++) earlier += receives_from(to, k, from->rank);
@@ -244,7 +243,7 @@ static uint32_t sending_step(const tt_sched *from, const tt_sched *to, uint32_t 
   return j;
 }
 
-/* Returns the last receive that a step waits for, or nsteps if it waits for no receive. waits is scratch space with one
+/* Returns the last receive that a step depends on, or nsteps if it depends on no receive. `waits` is scratch memory with one
  * element per step. */
 static uint32_t last_receive(const tt_sched *s, uint32_t step, bool *waits) {
   memset(waits, 0, s->nsteps * sizeof *waits);
@@ -257,7 +256,7 @@ static uint32_t last_receive(const tt_sched *s, uint32_t step, bool *waits) {
   return s->nsteps;
 }
 
-/* Returns a peer of the step other than the rank itself, or -1. */
+/* Returns a peer of the step that is a different rank, or -1. */
 static int some_peer(const tt_sched *s, const tt_step *step) {
   for (int k = 0; k < step->peers.count; k++) {
     const int peer = tt_peer_rank(&step->peers, k, s->ranks);
@@ -266,7 +265,7 @@ static int some_peer(const tt_sched *s, const tt_step *step) {
   return -1;
 }
 
-/* Returns the minimum processor time for a message of this step. */
+/* Returns the minimum processor time that a message of this step takes. */
 static double least_overhead(const tt_step *step, const tt_link *link) {
   return step->peers.count > 1 && link->o_next < link->o ? link->o_next : link->o;
 }
@@ -275,7 +274,7 @@ static double larger_of(double a, double b) {
   return a > b ? a : b;
 }
 
-/* Adds the message that `step` receives from a peer. `sent` is the step of the peer that sends it. */
+/* Adds to the chain the message that `step` receives from `peer`, which sends it in its step `sent`. */
 static void add_hop(tt_bound_line *line, const tt_sched *s, const tt_step *step, int peer,
                     const tt_step *sent, const tt_cost_model *model) {
   const int level = parting_level(model, s->rank, peer);

@@ -13,7 +13,7 @@
 
 enum { TT_BOUND_LINES = 8 };
 
-/* The time in k slices is k * each + once + (slope + part / k) * bytes. */
+/* A line of the bound. With k slices, the time is at least k * each + once + (slope + part / k) * bytes. */
 typedef struct tt_bound_line {
   double each, once, slope, part;
 } tt_bound_line;
@@ -23,18 +23,18 @@ typedef struct tt_bound {
   tt_bound_line line[TT_BOUND_LINES];
 } tt_bound;
 
-/* Adds a rank's ports and processor to the bound. If the ranks are symmetric, also adds its links. Only plans of symmetric
- * ranks are cut into slices. */
+/* Adds the lower bounds for a rank's ports and processor. If the ranks are symmetric, also adds those for its links. Only
+ * plans with symmetric ranks are cut into slices. */
 void tt_bound_rank(tt_bound *bound, const tt_sched *s, const tt_cost_model *model, bool alike);
-/* Adds the bound of a plan that makes every rank send `rounds` messages of any size in sequence. */
+/* Adds the lower bound for a plan that makes every rank send `rounds` messages, one after the other, of any size. */
 void tt_bound_rounds(tt_bound *bound, int rounds, const tt_cost_model *model);
-/* Adds the link of a level that leaves the domain of ranks first .. first + n - 1, whose schedules are in `all`. On a torus
- * the domain is a node, and all its links are added. */
+/* Adds the lower bound for the link of the domain with ranks first .. first + n - 1, whose schedules are in `all`. On a torus
+ * the domain is a node, and the bounds of all its links are added. */
 void tt_bound_domain(tt_bound *bound, tt_sched *const *all, int first, int n,
                      const tt_cost_model *model, int level);
-/* Adds a chain of messages, each of which waits for the one before. The chain is followed back from the last message that a
- * rank receives, for a limited number of messages. schedule(context, r) returns rank r's schedule, which is not freed here;
- * if it returns NULL, the chain ends there. Returns false if out of memory. */
+/* Adds the lower bound for a chain of messages, each of which waits for the previous one. The chain is followed back from the
+ * last message that `rank` receives, up to a limit. schedule(context, r) returns the schedule of rank r, which the caller
+ * owns. If it returns NULL, the chain ends there. Returns false if out of memory. */
 typedef const tt_sched *tt_bound_schedule(void *context, int rank);
 bool tt_bound_chain(tt_bound *bound, tt_bound_schedule *schedule, void *context, int rank,
                     const tt_cost_model *model);

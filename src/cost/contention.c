@@ -21,15 +21,15 @@
 
 #include "sim.h"
 
-/* The load of a round on such links. The first fields are the number of messages, the sum of their shares of the vector,
- * and the sum of squares of the shares. `busiest` is the share on the busiest link. The first message arrives there
- * `sooner` seconds before an average one. */
+/* The load of one round on links that messages share by chance. It consists of the number of messages, the sum of their
+ * shares of the vector, and the sum of the squares of the shares. `busiest` is the load of the busiest link, which the first
+ * message reaches `sooner` seconds earlier than an average one. */
 typedef struct round_load {
   double messages, shares, squares;
   double busiest, sooner;
 } round_load;
 
-/* The loads of all rounds, and the shares that each simulated rank sends and receives in each round. */
+/* The loads of all rounds, and the shares of the vector that each simulated rank sends and receives in each round. */
 typedef struct all_loads {
   round_load *round;
   double *sent, *received;
@@ -46,14 +46,14 @@ static double busier_of(double a, double b) {
   return a > b ? a : b;
 }
 
-/* Returns a square root by Newton's method, so that the library needs no libm and all ranks get the same bits. */
+/* Computes a square root by Newton's method. The library thus needs no libm, and all ranks get the same bits. */
 static double root_of(double x) {
   double root = busier_of(x, 1);
   for (int i = 0; i < 60 && x > 0; i++) root = (root + x / root) / 2;
   return x > 0 ? root : 0;
 }
 
-/* Returns the share of the vector on the busiest link of a round, assuming that each place has the average load. */
+/* Returns the load of the busiest link in a round, as a share of the vector, if all places have the average load. */
 static double on_busiest_link(const tt_sim *sim, const round_load *all) {
   const tt_contention *x = &sim->model.contention;
   const double places = tt_tree_count(&sim->model.tree, 0, 0);
@@ -81,8 +81,8 @@ static void add_load(all_loads *x, const tt_sim_message *d, uint32_t round, size
   x->received[in] += d->share;
 }
 
-/* Sets the time of a message by the slowest link of its route: either the busiest of all, or the links of the nodes at its
- * ends, which several ports share. */
+/* Sets the time of a message to the time on the slowest link of its route. This is either the busiest link of the round, or a
+ * link of the node at one end, which several ports share. */
 static void use_load(tt_sim *sim, tt_sim_message *d, const all_loads *x, uint32_t round, size_t out,
                      size_t in) {
   const tt_link *link = &sim->model.link[0];

@@ -22,7 +22,7 @@
 #include "schedule.h"
 #include "topo_tree.h"
 
-/* The cost of a message between domains of one level. */
+/* The cost of a message between two domains of a level. */
 typedef struct tt_link {
   double alpha;  /* time that a message occupies a port, regardless of its size, in s */
   double L;      /* additional latency until the reader can continue, in s; no port is busy */
@@ -39,7 +39,7 @@ typedef struct tt_link {
   int pairs; /* 1: a separate link, of this beta, leads to each other domain of the level */
 } tt_link;
 
-/* The hosts of a model's ranks, if the links of some hosts differ (host_links.h). */
+/* The hosts of all ranks, in a model where the links of some hosts differ (host_links.h). */
 typedef struct tt_hosts {
   int level;                       /* the level whose domains are the hosts */
   int kinds;                       /* number of kinds; kind 0 is the hosts that do not differ */
@@ -47,16 +47,16 @@ typedef struct tt_hosts {
   uint8_t *kind;                   /* kind of each rank's host */
 } tt_hosts;
 
-/* The load of links if the placement of ranks is unknown (contention.c). */
+/* The load of links in a network where the placement of ranks is unknown (contention.c). */
 typedef struct tt_contention {
-  /* Messages on each of the busiest links if every place sends one; 0: the placement is known. */
+  /* Messages on each of the busiest links if every place sends one message; 0: the placement is known. */
   double mean;
   double excess;   /* additional messages on the most loaded of these links, by chance */
   double nearest;  /* how much less than alpha a message from the nearest place takes, in s */
   double furthest; /* how much more than alpha a message to the furthest place takes, in s */
 } tt_contention;
 
-/* The costs of shared memory, and the cores on which ranks run. */
+/* The costs of communication through shared memory, and the cores that the ranks run on. */
 typedef struct tt_shm_costs {
   double o;               /* processor time to send or receive a message, in s */
   double o_next;          /* like o, per additional peer of the same step */
@@ -71,7 +71,7 @@ typedef struct tt_shm_costs {
   bool migrates;          /* ranks migrate to free cores; otherwise each has a fixed core */
 } tt_shm_costs;
 
-/* LogGP parameters for each level, a topology, and shared memory. */
+/* A cost model: LogGP parameters for each level, a topology, and the costs of shared memory. */
 typedef struct tt_cost_model {
   /* ---- the topology (topologies.h) ---- */
   int ranks, levels;   /* levels >= 1 */
@@ -101,7 +101,7 @@ static inline int tt_ports(const tt_link *link) {
   return link->ports > 1 ? link->ports : 1;
 }
 
-/* Returns the parameters of a level's link at a rank's end. */
+/* Returns the parameters of the link that a rank uses at a level. */
 static inline const tt_link *tt_link_at(const tt_cost_model *model, int level, uint32_t rank) {
   return model->hosts ? &model->hosts->link[model->hosts->kind[rank]][level] : &model->link[level];
 }
@@ -110,17 +110,17 @@ static inline bool tt_placement_unknown(const tt_cost_model *model) {
   return model->contention.mean > 0;
 }
 
-/* Returns the number of messages that can have ports there simultaneously. Returns 1 if the placement is unknown, because a
- * step then counts as one message (contention.c). */
+/* Returns the number of messages that can use the rank's ports at a level at the same time. Returns 1 if the placement is
+ * unknown, because all messages of a step then count as one (contention.c). */
 static inline int tt_ports_at_once(const tt_cost_model *model, int level, uint32_t rank) {
   return tt_placement_unknown(model) && level == 0 ? 1 : tt_ports(tt_link_at(model, level, rank));
 }
 
-/* Makes a model with a single level and all costs 0. */
+/* Creates a model that has a single level and no costs. */
 void tt_cost_flat(tt_cost_model *model, int ranks);
 
-/* Returns true if slices cannot improve the use of links. On a torus whose nodes have several ports, the algorithm torus.c
- * uses all links, whereas slices would spread over them only by chance. */
+/* Returns true if plans keep the links busy without slices. On a torus whose nodes have several ports, the algorithm in
+ * torus.c uses all links, whereas slices would spread over them only by chance. */
 static inline bool tt_links_fill_themselves(const tt_cost_model *model) {
   return model->torus && tt_ports(&model->link[model->levels - 1]) > 1;
 }
@@ -129,12 +129,12 @@ static inline int tt_cost_position(const tt_cost_model *model, int rank) {
   return model->position ? model->position[rank] : rank;
 }
 
-/* Returns the domain of each rank at each level, at index [level * ranks + rank], or NULL if out of memory. The caller
- * frees it. */
+/* Returns an array with the domain of each rank at each level, at index [level * ranks + rank]. Returns NULL if out of
+ * memory. The caller frees the array. */
 uint32_t *tt_cost_domains(const tt_cost_model *model);
 int tt_cost_level(const tt_cost_model *model, const uint32_t *domains, int a, int b);
 
-/* The parts of a predicted time. Each is a sum along the critical path, in seconds. */
+/* The parts that a predicted time consists of. Each part is a sum along the critical path, in seconds. */
 typedef struct tt_breakdown {
   double time;                     /* the sum of the parts */
   double fixed, slope;             /* the time as a line: s, and s per byte of the vector */
@@ -147,37 +147,37 @@ typedef struct tt_breakdown {
 
 typedef struct tt_sim tt_sim;
 
-/* Prepares the simulation of the schedules of all `n` ranks or, if `uniform`, of the first rank only. In the latter case
- * the list may contain only that schedule and those of the ranks that it receives from. Returns NULL if out of memory, or
- * if a receive has no matching send. Does not keep the schedules. */
+/* Prepares a simulation of the schedules of all `n` ranks or, if `uniform`, of the first rank only. In that case the list
+ * needs only this schedule and those of the ranks that it receives from. Returns NULL if out of memory, or if a receive has
+ * no matching send. The schedules are needed only during this call. */
 tt_sim *tt_sim_new(tt_sched *const *all, int n, bool uniform, const tt_cost_model *model);
-/* As above, cut into slices of which at most `flight` run simultaneously. Returns NULL if out of memory. */
+/* Cuts a simulation into slices, at most `flight` of which run at the same time. Returns NULL if out of memory. */
 tt_sim *tt_sim_slices(const tt_sim *whole, int slices, int flight);
-/* Returns true if tt_sim_slices supports this number of slices. */
+/* Returns true if tt_sim_slices can cut a simulation into this number of slices. */
 bool tt_sim_can_slice(const tt_sim *whole, int slices);
-/* Predicts the time for a vector of `bytes` bytes. Returns false if out of memory, or if the schedules deadlock. */
+/* Predicts the time for a vector of `bytes` bytes. Returns false if out of memory, or if the schedules would deadlock. */
 bool tt_sim_run(tt_sim *sim, double bytes, tt_breakdown *breakdown);
-/* What the busiest rank sends: the number of messages, and the data in multiples of the vector. `level` has the data sent
- * over each level by the busiest rank of that level. */
+/* The number of messages that the busiest rank sends, and the data in them, in multiples of the vector. `level` is the data
+ * that the busiest rank of each level sends over that level. */
 typedef struct tt_sends {
   int messages;
   double vectors, level[TT_TREE_LEVELS];
 } tt_sends;
 tt_sends tt_sim_busiest(const tt_sim *sim);
-/* Computes the number of rounds if each rank sends one message and receives one message per round. Returns false if out of
- * memory. */
+/* Computes the number of rounds when each rank sends at most one message and receives at most one in a round. Returns false
+ * if out of memory. */
 bool tt_sim_one_port(tt_sim *sim, int *rounds);
-/* Returns the number of messages to simulate. */
+/* Returns the number of messages in the simulation. */
 uint64_t tt_sim_messages(const tt_sim *sim);
 void tt_sim_free(tt_sim *sim);
 
 /* ---- a composition: a sequence of simulations (sim_stages.c) ---- */
 
-/* Makes the model of a single group of ranks of one level, while all other groups do the same in parallel. Returns false if
- * levels share a resource in the model, such as cores, or if the group is a part of a ring of a torus. */
+/* Creates the model of a single group of ranks at a level, while all other groups do the same. Returns false if levels share
+ * a resource in the model, such as cores, or if the group is only a part of a ring of a torus. */
 bool tt_cost_stage(const tt_cost_model *model, int level, int ranks, tt_cost_model *stage);
-/* Appends a stage to the list *first (initially NULL) and takes ownership of it. The stage works on the fraction `part` of
- * the vector. */
+/* Appends a stage to a list, which takes ownership of it. *first is NULL for an empty list. The stage works on the fraction
+ * `part` of the vector. */
 void tt_sim_append(tt_sim **first, tt_sim *stage, double part, const tt_cost_model *model,
                    int level);
 
@@ -185,7 +185,7 @@ void tt_sim_append(tt_sim **first, tt_sim *stage, double part, const tt_cost_mod
 
 enum { TT_CURVE = 12 };
 
-/* At `from` bytes and above, the time is fixed + slope * bytes. */
+/* One piece of a curve. For at least `from` bytes, the time is fixed + slope * bytes. */
 typedef struct tt_line {
   double from, fixed, slope;
 } tt_line;
@@ -201,24 +201,22 @@ typedef struct tt_curve {
 } tt_curve;
 
 bool tt_price_curve(tt_sim *sim, tt_curve *curve);
-/* Appends a line that is valid for `from` bytes and more. If the curve is full, the line with the shortest range is
- * dropped. */
+/* Appends a line that applies to at least `from` bytes. If the curve is full, drops the line with the shortest range. */
 void tt_curve_add(tt_curve *curve, double from, tt_line line);
-/* Returns the time of a link's transfers combined with other waits, in seconds. They overlap, but not fully if both take
- * about as long. */
+/* Returns the time of a link's transfers together with other waits, in seconds. The two overlap, but not completely if they
+ * take about equally long. */
 static inline double tt_partial_overlap(double link, double other) {
   const double most = link > other ? link : other;
   const double part = most > 0 ? (link > other ? other : link) / most : 0;
   return most * (1 + part * part * part * part / 4);
 }
 
-/* Returns the message size in bytes at which many simultaneous messages (incast) slow a link, or 0 if they never do. */
+/* Returns the message size in bytes above which many simultaneous messages slow a link (incast), or 0 if they never do. */
 static inline double tt_incast_threshold(const tt_link *link) {
   return link->incast_threshold > 0 ? link->incast_threshold : link->burst;
 }
 
-/* Returns the time that incast adds to `work`, the transfer time of a link, in seconds (README.md). `from` is the
- * incast_threshold of a curve. */
+/* Returns the seconds that incast adds to a link's transfer time `work` (README.md). `from` is a curve's incast_threshold. */
 static inline double tt_incast_cost(double work, double from, double bytes) {
   return from > 0 && bytes > from ? 0.15 * work : 0;
 }

@@ -27,7 +27,7 @@ void tt_link_put(tt_link *link, const tt_link *own) {
   if (link->o_next < 0) link->o_next = link->o;
 }
 
-/* Returns the link of the named level. Parameters that are not set for that level are taken from f. */
+/* Returns the link parameters of the named level. Parameters that are not set for this level are taken from f. */
 static tt_link link_of(const tt_profile *m, const char *name, tt_link f) {
   for (int i = 0; i < m->levels; i++)
     if (strcmp(m->level[i].name, name) == 0) tt_link_put(&f, &m->level[i].is);
@@ -55,7 +55,7 @@ void tt_cost_net(const tt_profile *m, int ranks, const tt_tree *tree, tt_cost_mo
   p->gamma = m->gamma;
 }
 
-/* Returns the parameters for this many ranks per core. If only some cores have two ranks, the other ranks wait less. */
+/* Returns the costs of shared memory with this many ranks per core. Waits are shorter if only some cores have two ranks. */
 static tt_shm_figures shm_of(const tt_profile *m, double ranks_per_core) {
   tt_shm_figures f = m->shm;
   const tt_shm_figures *c = &m->oversubscribed;
@@ -85,8 +85,8 @@ bool tt_shm_levels_known(const tt_profile *m, const tt_tree *tree) {
   return false;
 }
 
-/* Returns the link of a level within a machine. `near` is the link to ranks of the same innermost domain; the parameters of
- * the level override it. The additional delay of a cache line on this level is the same if ranks share cores. */
+/* Returns the link of a level within a machine. It is `near`, the link within an innermost domain, with the parameters that
+ * are set for the level. The additional delay of a cache line is the same if ranks share cores. */
 static tt_link shm_link(const tt_profile *m, const char *name, tt_link near) {
   const tt_shm_level *x = shm_level_of(m, name);
   if (x && x->delay > m->shm.wait) near.L += x->delay - m->shm.wait;
@@ -94,7 +94,7 @@ static tt_link shm_link(const tt_profile *m, const char *name, tt_link near) {
   return near;
 }
 
-/* Inside a node, a rank's processor is also its port, because the processor writes and reads messages. */
+/* Inside a node, a rank's processor writes and reads its messages, so it also acts as the rank's port. */
 void tt_cost_inside(const tt_profile *m, int levels, double ranks_per_core, tt_cost_model *p) {
   const tt_shm_figures f = shm_of(m, ranks_per_core);
   const tt_link shm = {

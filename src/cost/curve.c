@@ -11,7 +11,7 @@
 
 #include "sim.h"
 
-/* In bytes. At 0 bytes many events would be simultaneous, and their order arbitrary. */
+/* The range of sizes, in bytes. At 0 bytes many events would be simultaneous, and their order would be arbitrary. */
 static const double shortest = 1, longest = (double)((int64_t)1 << 42);
 
 static double time_at(tt_line l, double bytes) {
@@ -22,7 +22,7 @@ static bool nearly_equal(double a, double b) {
   return fabs(a - b) <= 1e-9 * (fabs(a) + fabs(b));
 }
 
-/* Returns a size between two others: their geometric mean, within a factor of two. */
+/* Returns a size between lo and hi that is within a factor of two of their geometric mean. */
 static double halfway(double lo, double hi) {
   double mid = lo > 1 ? lo : 1;
   while (mid * mid < (lo > 1 ? lo : 1) * hi) mid *= 2;
@@ -40,7 +40,7 @@ static bool line_at(tt_sim *sim, double bytes, tt_line *l) {
   return true;
 }
 
-/* Removes the line with the shortest range (as a ratio of sizes). The line before it then covers that range. */
+/* Removes the line with the smallest ratio between the ends of its range. The range is added to that of the previous line. */
 static void drop_shortest_line(tt_curve *c, double end) {
   int least = 1;
   for (int i = 1; i < c->n; i++) {
@@ -63,7 +63,7 @@ void tt_curve_add(tt_curve *c, double from, tt_line l) {
 static bool refine_between(tt_sim *sim, tt_curve *c, double lo, tt_line a, double hi, tt_line b,
                            int deep);
 
-/* Checks the assumption that line l is valid between lo and hi by one simulation near the middle. */
+/* Simulates one size near the middle, to check that line l is valid between lo and hi. */
 static bool look_between(tt_sim *sim, tt_curve *c, double lo, double hi, tt_line l, int deep) {
   const double mid = halfway(lo, hi);
   tt_line m;
@@ -74,7 +74,7 @@ static bool look_between(tt_sim *sim, tt_curve *c, double lo, double hi, tt_line
          refine_between(sim, c, mid, m, hi, l, deep - 2);
 }
 
-/* Adds the lines between two sizes whose lines are known. The first of these lines is already in the curve. */
+/* Adds the lines between two sizes for which the lines are known. The line at the lower size is already in the curve. */
 static bool refine_between(tt_sim *sim, tt_curve *c, double lo, tt_line a, double hi, tt_line b,
                            int deep) {
   if (nearly_equal(time_at(a, hi), time_at(b, hi)) && nearly_equal(time_at(a, lo), time_at(b, lo)))

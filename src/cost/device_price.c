@@ -17,7 +17,7 @@ tt_device_price tt_price_on_devices(const tt_device_figures *f, int ranks, int d
   return (tt_device_price){f->sum + larger(memory, link), 2 * f->copy + turn + larger(bus, plan)};
 }
 
-/* A kernel reads its block of all vectors and writes it once. */
+/* A kernel reads its block of every vector once, and writes the result once. */
 tt_device_price tt_price_near_devices(const tt_device_figures *f, int ranks, int devices,
                                       uint64_t bytes, double plan, double stage) {
   const double n = (double)bytes, own = (double)ranks / devices;

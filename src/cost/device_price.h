@@ -32,17 +32,17 @@ typedef struct tt_device_price {
   double kernels, host; /* in s */
 } tt_device_price;
 
-/* Predicts both times for a communicator of `ranks` ranks that use `devices` devices of one host. `plan` is the time that
- * the plan takes for vectors on the host, in s. */
+/* Predicts the times of a sum by kernels and of a sum by the host, where `ranks` ranks of one host use `devices` devices.
+ * `plan` is the time in s that the plan takes for vectors in host memory. */
 tt_device_price tt_price_on_devices(const tt_device_figures *figures, int ranks, int devices,
                                     uint64_t bytes, double plan);
 
-/* As above for several hosts, with `ranks` ranks on this host. `stage` is the part of `plan` that its first stage takes
- * (the sums within a host), in s. */
+/* Predicts the times of both kinds of sums if there are several hosts, with `ranks` ranks on this host. `stage` is the part
+ * of `plan` in s that the first stage takes, which computes the sums within a host. */
 tt_device_price tt_price_near_devices(const tt_device_figures *figures, int ranks, int devices,
                                       uint64_t bytes, double plan, double stage);
 
-/* Describes how such a call runs, for an explanation. */
+/* Describes how a call with vectors on a device runs, for an explanation. */
 typedef struct tt_device_way {
   const char *device; /* its name */
   bool kernels;       /* summed by kernels, not through the host */

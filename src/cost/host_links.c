@@ -33,7 +33,7 @@ void tt_host_found(tt_profile *m, const char *name, int number) {
   }
 }
 
-/* Returns 1 + the index of the host's parameters, or 0. Parameters of a name override those of a number. */
+/* Returns 1 + the index of the parameters set for a host, or 0. Parameters set by name override those set by number. */
 static int kind_of_host(const tt_profile *m, int number) {
   int kind = 0;
   for (int i = 0; i < m->hosts && number >= 0; i++) {
@@ -51,7 +51,7 @@ static double larger_one(double a, double b) {
   return a > b ? a : b;
 }
 
-/* Returns the link of a level at the end of such a host. */
+/* Returns the link parameters of a level for ranks on this kind of host. */
 static tt_link link_at_host(const tt_cost_model *p, int level, int of_hosts, const tt_link *own) {
   tt_link f = p->link[level];
   if (level > of_hosts) return f;
@@ -116,7 +116,7 @@ tutti_status tt_hosts_new(const tt_profile *m, const tt_cost_model *p, int insid
   return TUTTI_OK;
 }
 
-/* Returns the number of domains of a level. */
+/* Returns the number of domains at a level. */
 static int count_level(const tt_tree *t, int level) {
   int last = 0;
   for (int l = 0; l <= level; l++) last = tt_tree_first(t, l, last) + tt_tree_count(t, l, last) - 1;
@@ -147,7 +147,7 @@ static int by_speed(const void *a, const void *b) {
   return (x->at > y->at) - (x->at < y->at);
 }
 
-/* Sorts the hosts of each domain by speed. A host is a block of `size` positions, and a domain has `each` hosts. */
+/* Sorts the hosts of each domain from fast to slow. A host has `size` adjacent positions, and a domain has `each` hosts. */
 static tutti_status order_blocks(const tt_cost_model *p, const tt_hosts *h, int size, int each,
                                  int *order) {
   const int n = p->ranks / size;

@@ -48,7 +48,7 @@ static const figure of_level[] = {
 enum { OF_LEVEL = sizeof of_level / sizeof *of_level };
 
 #define AT(member) offsetof(tt_profile, member)
-/* Parameters of a level within a machine; i is its index in tt_inner_levels. */
+/* The parameters of a level within a machine, with index i in tt_inner_levels. */
 #define LEVEL(name, i)                                                 \
   {"shm." name ".delay", SECONDS, AT(shm_level[i].delay),              \
    "as shm.wake, between domains of this level, if longer"},           \
@@ -142,13 +142,13 @@ static void set_value(const figure *f, void *of, double value) {
     *(double *)at = value;
 }
 
-/* If several ranks share a core, a round costs one scheduler time slice for each other rank of the core. */
+/* If several ranks share a core, a round takes one more scheduler time slice for each additional rank of the core. */
 void tt_profile_shm(tt_profile *profile) {
   tt_profile_net(profile);
   profile->gamma = 0.01e-9;
 }
 
-/* The network is that of paper 001, table 2. */
+/* Sets the built-in parameters of the network in paper 001, table 2. */
 void tt_profile_net(tt_profile *profile) {
   *profile = (tt_profile){
       .net = {.alpha = 3e-5, .beta = 1e-8, .o_next = -1, .ports = 1, .paths = 1},
@@ -205,7 +205,7 @@ static bool unit(const char *at, const char *name) {
   return strncmp(at, name, strlen(name)) == 0 && ends(at + strlen(name));
 }
 
-/* Parses a time such as "30us" as seconds. Returns -1 if the text is not a time. */
+/* Converts a time such as "30us" to seconds. Returns -1 if the text is not a time. */
 static double seconds(const char *at) {
   static const struct {
     const char *name;
@@ -219,7 +219,7 @@ static double seconds(const char *at) {
   return -1;
 }
 
-/* Parses a rate such as "10Gbit/s" as seconds per byte. Returns -1 if the text is not a rate. */
+/* Converts a rate such as "10Gbit/s" to seconds per byte. Returns -1 if the text is not a rate. */
 static double per_byte(const char *at) {
   static const char prefix[] = "kMGT";
   char *end;
@@ -280,7 +280,7 @@ static const figure *find_figure(const figure *table, int n, const char *name, s
 
 static const tt_link unset = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
 
-/* Finds or adds the parameters of the named level. Returns NULL if there are too many levels. */
+/* Finds or adds the parameters of the named level. Returns NULL if there are too many levels, or if the name is not valid. */
 static tt_link *level_of(tt_profile *m, const char *name, size_t length) {
   for (int i = 0; i < m->levels; i++)
     if (key_is(name, length, m->level[i].name)) return &m->level[i].is;
@@ -294,7 +294,7 @@ static tt_link *level_of(tt_profile *m, const char *name, size_t length) {
 
 #define DIGITS "0123456789"
 
-/* Reads "3", "4-7" or a name. Returns NULL, or a description of what was expected. */
+/* Parses a host's number such as "3", a range such as "4-7", or a name. Returns NULL, or a description of valid texts. */
 static const char *read_hosts(const char *at, size_t length, tt_host_figures *x) {
   const size_t first = strspn(at, DIGITS), dash = first < length && at[first] == '-' ? 1 : 0,
                last = dash ? strspn(at + first + 1, DIGITS) : 0;
@@ -322,7 +322,7 @@ static bool overlap(const tt_host_figures *a, const tt_host_figures *b) {
   return !*a->name && !*b->name && a->first <= b->last && b->first <= a->last;
 }
 
-/* Finds a parameter such as "host.4-7.beta", where `dot` precedes the last word. Adds the hosts if they are new. */
+/* Finds a host parameter such as "host.4-7.beta", where `dot` points to the last dot. Adds the hosts if they are new. */
 static tutti_status find_host(const reader *r, tt_profile *m, const char *dot, size_t length,
                               const figure **f, void **of) {
   const char *who = r->at + sizeof "host." - 1;
@@ -355,7 +355,7 @@ static tutti_status find_host(const reader *r, tt_profile *m, const char *dot, s
 
 /* ---- entries ---- */
 
-/* Reads the name of a machine or a network, up to the end of the entry. */
+/* Reads the name of a machine or network, which extends to the end of the entry. */
 static tutti_status read_stamp(const reader *r, const char *at, const char *what,
                                char stamp[TT_STAMP]) {
   size_t length = strcspn(at, ",\n#");
@@ -368,7 +368,7 @@ static tutti_status read_stamp(const reader *r, const char *at, const char *what
   return TUTTI_OK;
 }
 
-/* Finds the parameter of a type, such as "gamma.bf16". Returns NULL if the key is not one. */
+/* Finds the parameter for additions of a type, such as "gamma.bf16". Returns NULL if the key is something else. */
 static const figure *gamma_of(const char *key, size_t length, tt_profile *m, void **of) {
   static const figure one = {"gamma", PER_BYTE, 0, "per byte added"};
   if (length < 7 || memcmp(key, "gamma.", 6) != 0) return NULL;
@@ -440,7 +440,7 @@ int tt_profile_said(const char *text, int *column) {
 
 /* ---- writing ---- */
 
-/* Formats a number so that it reads back exactly. */
+/* Formats a number so that parsing the text gives exactly the same number. */
 static void print_number(double number, char value[40]) {
   for (int digits = 4; digits <= 17; digits++) {
     snprintf(value, 40, "%.*g", digits, number);

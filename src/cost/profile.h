@@ -18,7 +18,7 @@
 #include "cost.h"
 #include "device_price.h"
 
-/* Shared memory: a rank's costs of a message, step by step or in a specialized loop. */
+/* The costs of a message through shared memory for one rank, both step by step and in a specialized loop. */
 typedef struct tt_shm_figures {
   double wait; /* time until a waiting rank notices an arrival, in s; on a shared core, per other
                 * rank that the scheduler runs first */
@@ -30,7 +30,7 @@ typedef struct tt_shm_figures {
   double cache;           /* in bytes; ranks that share a core divide it */
 } tt_shm_figures;
 
-/* Levels within a machine, in the order of tt_inner_levels (placement.h). */
+/* The levels within a machine, in the order of tt_inner_levels (placement.h). */
 enum { TT_SHM_LEVELS = 3 };
 typedef struct tt_shm_level {
   double delay; /* time until a waiting rank of another domain sees a cache line, in s; < 0:
@@ -40,7 +40,7 @@ typedef struct tt_shm_level {
 
 enum { TT_NAMED_LEVELS = 8, TT_NAMED_HOSTS = 16, TT_STAMP = 80 };
 
-/* The parameters of hosts whose links differ from those of other hosts. */
+/* The parameters of one or more hosts whose links differ from those of other hosts. */
 typedef struct tt_host_figures {
   char name[40];   /* of one host; "" if the hosts are identified by number */
   int first, last; /* first and last number; < 0 for a named host until it is found */
@@ -74,34 +74,33 @@ typedef struct tt_profile {
   char over[TT_STAMP]; /* the network on which they were measured; empty: unknown */
 } tt_profile;
 
-/* Set the built-in parameters: for shared memory, and for a cluster's network. */
+/* Set the built-in parameters: of a machine with shared memory, and of a cluster's network. */
 void tt_profile_shm(tt_profile *profile);
 void tt_profile_net(tt_profile *profile);
-/* Parses a text into *profile. Parameters that the text does not name keep their values. On error, returns TUTTI_ERR_ARG
- * with a message that contains line, column and what was expected, and that calls the text `what`. */
+/* Parses a text into *profile. Parameters that the text does not mention keep their values. On error, returns TUTTI_ERR_ARG
+ * with a message that gives line, column and what was expected, and that calls the text `what`. */
 tutti_status tt_profile_parse(tt_profile *profile, const char *text, const char *what);
-/* Resets the network's parameters on all levels to the built-in ones. */
+/* Resets the parameters of the network to the built-in ones, on all levels. */
 void tt_profile_forget_net(tt_profile *profile);
-/* Returns the line of the entry `machine` and sets *column, or returns 0 if the text has no such entry. */
+/* Returns the line number of the entry `machine` and sets *column, or returns 0 if the text has no such entry. */
 int tt_profile_said(const char *text, int *column);
-/* Appends the profile as text, with comments, that reads back to the same parameters. */
+/* Appends the profile as text with comments. Parsing the text gives the same parameters. */
 void tt_profile_print(tt_text *text, const tt_profile *profile);
 
-/* Replaces the parameters of a link by those that are set in `own`. */
+/* Replaces those parameters of a link that are set in `own`. */
 void tt_link_put(tt_link *link, const tt_link *own);
-/* Makes the model of a network whose ranks form this tree (NULL: one level). Parameters of levels that the tree does not
- * have are ignored. */
+/* Creates the cost model of a network with these levels (NULL: one level). Ignores parameters of levels not in the tree. */
 void tt_cost_net(const tt_profile *profile, int ranks, const tt_tree *tree, tt_cost_model *model);
-/* Marks the innermost `levels` levels as within a node. Their parameters default to those of shared memory with this many
+/* Marks the innermost `levels` levels as inside a node. Their parameters default to the costs of shared memory with this many
  * ranks per core. */
 void tt_cost_inside(const tt_profile *profile, int levels, double ranks_per_core,
                     tt_cost_model *model);
-/* Returns TUTTI_ERR_ARG if the profile has parameters of a level or a host that the model lacks. */
+/* Returns TUTTI_ERR_ARG if the profile has parameters for a level or host that the model does not have. */
 tutti_status tt_figures_known(const tt_profile *profile, const tt_cost_model *model);
-/* Returns true if the profile has parameters for some level of the tree within a machine. */
+/* Returns true if the profile has parameters for a level within a machine that is in the tree. */
 bool tt_shm_levels_known(const tt_profile *profile, const tt_tree *tree);
-/* Makes the model of shared memory, with this many ranks per core, for schedules that run step by step or as a specialized
- * loop. `tree` is the levels of the machine; NULL: all ranks are equally near. */
+/* Creates the cost model of shared memory with this many ranks per core. Schedules run step by step or, if `loop`, as a
+ * specialized loop. `tree` has the levels of the machine; NULL: all pairs of ranks have the same costs. */
 void tt_cost_shm(const tt_profile *profile, int ranks, const tt_tree *tree, double ranks_per_core,
                  bool loop, tt_cost_model *model);
 

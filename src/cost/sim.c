@@ -19,7 +19,7 @@ enum { FEW = 32 }; /* ranks */
 
 /* ---- events ---- */
 
-/* Records that one dependency of a step has completed. */
+/* Records that a step has one dependency less. The step becomes ready when no dependency is left. */
 static void dependency_done(tt_running *s, uint32_t step, double at, uint32_t cause) {
   tt_sim_timing *m = &s->timing[step];
   if (m->cause == TT_NOTHING || at > m->ready) {
@@ -36,7 +36,7 @@ static void end_step(tt_running *s, uint32_t step, double at, uint32_t cause) {
     dependency_done(s, s->sim->then[i], m->end, cause);
 }
 
-/* Returns the largest number of ports over all levels and hosts. Levels that share ports use the first of these. */
+/* Returns the largest number of ports at any level of any host. Levels that share ports use the first of these ports. */
 static int most_ports(const tt_cost_model *p) {
   const int kinds = p->hosts ? p->hosts->kinds : 1;
   int most = 1;
@@ -47,7 +47,7 @@ static int most_ports(const tt_cost_model *p) {
   return most;
 }
 
-/* Returns the port for messages of a level that becomes free first. */
+/* Returns the rank's port that becomes free first, among the ports for messages of this level. */
 static tt_server *earliest(const tt_running *s, tt_server *all, uint32_t sim_rank, int level) {
   const tt_cost_model *p = &s->sim->model;
   const int first = p->ports_per_level ? (int)sim_rank * p->levels + level : (int)sim_rank;
@@ -61,8 +61,8 @@ static bool buffered(const tt_cost_model *p) {
   return p->shm.copy > 0 && !p->shm.exported;
 }
 
-/* Returns true if the server is free. Otherwise queues `event` again for the time when it becomes free. Events that wait
- * for the same server are then ordered as in the schedule. */
+/* Returns true if the server is free. Otherwise queues `event` again, for the time when the server becomes free. Events that
+ * wait for the same server are then processed in the order of the schedule. */
 static bool is_free(tt_running *s, const tt_server *x, double at, uint32_t event,
                     tt_sim_timing *m) {
   if (x->free <= at || tt_sim_together(s->sim, x->last, event)) return true;
@@ -71,7 +71,7 @@ static bool is_free(tt_running *s, const tt_server *x, double at, uint32_t event
   return false;
 }
 
-/* Handles a message that is read while it is written. The reader copies the last piece after the writer has finished. */
+/* Handles a message that is copied while it is written. The reader copies the last piece after the writer has finished. */
 static void lag(tt_running *s, uint32_t d) {
   const tt_sim *sim = s->sim;
   const tt_sim_message *message = &sim->message[d];
@@ -88,13 +88,13 @@ static void lag(tt_running *s, uint32_t d) {
   m->level = message->level;
 }
 
-/* Returns the number of bytes of the vector that are charged on a message's link. */
+/* Returns the number of bytes of the vector for which a message's link takes time. Burst credit covers the other bytes. */
 static double charged(const tt_running *s, const tt_sim_message *d) {
   const double saved = s->sim->saved[d->narrowest];
   return s->bytes > saved ? s->bytes - saved : 0;
 }
 
-/* Returns the rank's core or, if ranks migrate, the core that is free first. */
+/* Returns the rank's core. If ranks migrate, returns the core that becomes free first. */
 static tt_server *core_of(tt_running *s, uint32_t sim_rank) {
   tt_server *best = &s->o[s->cores ? sim_rank % s->cores : sim_rank];
   for (uint32_t i = 0; i < s->cores && s->sim->model.shm.migrates; i++)
@@ -102,12 +102,12 @@ static tt_server *core_of(tt_running *s, uint32_t sim_rank) {
   return best;
 }
 
-/* Returns the seconds until the reader of a message can continue. */
+/* Returns the time in seconds from a message's arrival until its reader can continue. */
 static double delay_of(const tt_sim *sim, uint32_t d) {
   return sim->ends ? sim->ends[d].L : sim->model.link[sim->message[d].level].L;
 }
 
-/* Charges the processor time for an arrived message before its reader's step. */
+/* Charges the processor time for a message that has arrived, before the step that reads the message. */
 static void handle_arrival(tt_running *s, double at, uint32_t d) {
   const tt_sim *sim = s->sim;
   const tt_sim_message *message = &sim->message[d];
@@ -124,14 +124,14 @@ static void handle_arrival(tt_running *s, double at, uint32_t d) {
 
 typedef enum whose { MESSAGE, SENDER, READER } whose;
 
-/* Returns the time of the message's header in seconds, on the link that is slowest for the message's bytes. */
+/* Returns the time in seconds that the message's header takes on the link that is slowest for the message's data. */
 static double header_of(const tt_sim *sim, const tt_sim_message *d, double slope) {
   return sim->model.header * (d->share > 0 ? slope / d->share : sim->model.link[d->level].beta);
 }
 
-/* Returns the time of a message. If the links of hosts differ, or if the port has to keep a gap, `of` may select the time
- * for which the port at one end is busy instead. The slowest link is busy with all messages of the round, from the first to
- * the last. If the message arrives after the earlier ones have passed, only the latest messages count. */
+/* Returns the time of a message as a function of the size. `of` may select the time for which the port at one end is busy.
+ * The two differ if hosts have different links, or if the port has to keep a gap. The slowest link is busy with all messages
+ * of the round. If this message arrives after the earlier ones have passed, only the latest messages count. */
 static tt_line cost_of(const tt_running *s, uint32_t d, whose of) {
   const tt_sim *sim = s->sim;
   const tt_sim_message *message = &sim->message[d];
@@ -150,19 +150,19 @@ static tt_line cost_of(const tt_running *s, uint32_t d, whose of) {
   return cost.fixed + charged(s, message) * cost.slope < gap ? (tt_line){0, gap, 0} : cost;
 }
 
-/* Returns the time that a message takes, or for which it occupies that port, in seconds. */
+/* Returns the time in seconds that a message takes, or for which it occupies the selected port. */
 static double occupies(const tt_running *s, uint32_t d, whose of) {
   const tt_line cost = cost_of(s, d, of);
   return cost.fixed + charged(s, &s->sim->message[d]) * cost.slope;
 }
 
-/* Returns the server for a slice's messages on their sender, which sends them one at a time. */
+/* Returns the server that makes a sender send the messages of a slice one at a time. */
 static tt_server *slice_of(const tt_running *s, uint32_t d) {
   const tt_sim *sim = s->sim;
   return &s->slice[sim->message[d].sender * sim->slices + d / (sim->messages / sim->slices)];
 }
 
-/* Lets a message occupy a port of its reader. If no port is free, returns false and queues the event again. */
+/* Makes a message occupy one of its reader's ports. If no port is free, queues the event again and returns false. */
 static bool cross_port(tt_running *s, double at, uint32_t d, tt_sim_timing *m) {
   const tt_cost_model *p = &s->sim->model;
   const tt_sim_message *message = &s->sim->message[d];
@@ -175,7 +175,7 @@ static bool cross_port(tt_running *s, double at, uint32_t d, tt_sim_timing *m) {
   return true;
 }
 
-/* Lets a message arrive if a port is free. */
+/* Makes a message arrive, if its reader has a free port. */
 static void arrive(tt_running *s, double at, uint32_t d) {
   const tt_sim *sim = s->sim;
   const tt_sim_message *message = &sim->message[d];
@@ -190,7 +190,7 @@ static void arrive(tt_running *s, double at, uint32_t d) {
   if (!buffered(&sim->model) && --from->needs == 0) end_step(s, message->from, m->end, event);
 }
 
-/* Requests a port for the next message of the step, after a message has left and its overhead has passed. */
+/* Requests a port for the step's next message, once a message has left and its overhead has passed. */
 static void begin_next(tt_running *s, double at, uint32_t d) {
   const tt_sim *sim = s->sim;
   const uint32_t event = sim->steps + d;
@@ -202,8 +202,8 @@ static void begin_next(tt_running *s, double at, uint32_t d) {
   tt_heap_push(s, later ? ready : at, event + 1);
 }
 
-/* Sends a message through its sender's port. It immediately starts to arrive; half-duplex ports prefer to send. The next
- * message of its step then requests a port. */
+/* Sends a message through a port of its sender. The message immediately starts to arrive, and the next message of its step
+ * requests a port. Half-duplex ports prefer sending. */
 static void occupy_sender_port(tt_running *s, double at, uint32_t d) {
   const tt_sim *sim = s->sim;
   const tt_cost_model *p = &sim->model;
@@ -262,8 +262,7 @@ static void run_step(tt_running *s, double at, uint32_t step) {
 
 /* ---- all steps ---- */
 
-/* Returns the number of cores to simulate. With more than FEW ranks only their total work is counted (share_cores), which
- * is faster. */
+/* Returns the number of cores to simulate. With more than FEW ranks, share_cores adds up the cores' work, which is faster. */
 static uint32_t shared_cores(const tt_sim *sim) {
   const double cores = sim->model.shm.cores;
   const uint32_t whole = cores > 1 ? (uint32_t)cores : 1;
@@ -299,7 +298,7 @@ static bool set_up_simulation(tt_running *s, tt_sim *sim, double bytes) {
   return true;
 }
 
-/* Adds up the parts of the critical path, walking back from `event`. */
+/* Adds up the parts of the critical path, which is followed back from `event`. */
 static void walk_back(const tt_running *s, uint32_t event, tt_breakdown *t) {
   const tt_sim *sim = s->sim;
   uint32_t next = TT_NOTHING;
@@ -354,8 +353,8 @@ static void add_incast(const tt_sim *sim, double bytes, tt_breakdown *t) {
   t->transfer[sim->link_level] += lost;
 }
 
-/* Raises the time to a lower bound, for which the busiest link never idles. The simulated rounds do not show this bound
- * when messages that cross no link take less time than others. */
+/* Raises the time to the time that the busiest link takes to carry its data without a pause. The simulated time can be
+ * shorter if messages that cross no link take less time than others. */
 static bool fill_link(tt_sim *sim, double bytes, tt_breakdown *t) {
   const double takes = bytes * sim->link_slope;
   tt_breakdown first = {0};
@@ -369,8 +368,7 @@ static bool fill_link(tt_sim *sim, double bytes, tt_breakdown *t) {
   return true;
 }
 
-/* Raises the time to another lower bound: the work of all ranks, spread over the cores, plus the waits of the busiest
- * rank. */
+/* Raises the time to a second lower bound: all ranks' work divided among the cores, plus the waits of the busiest rank. */
 static void share_cores(const tt_running *s, tt_breakdown *t) {
   const tt_sim *sim = s->sim;
   const tt_cost_model *p = &sim->model;

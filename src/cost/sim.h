@@ -6,7 +6,7 @@
 
 #include "cost.h"
 
-/* A message. Steps are numbered across all simulated ranks. */
+/* A message of the simulation. The numbers of its two steps are unique among all simulated ranks. */
 typedef struct tt_sim_message {
   uint32_t from, to;       /* numbers of the sending and the receiving step */
   uint32_t sender, reader; /* ranks */
@@ -22,8 +22,8 @@ typedef struct tt_sim_message {
   double o_next; /* processor time on arrival, before the reader's step, in s */
 } tt_sim_message;
 
-/* A message between hosts whose links differ: its total time, and the time for which the ports at its ends are busy. Slopes
- * as above. */
+/* A message between hosts that have different links: its total time, and the time for which it occupies the ports at its
+ * ends. The slopes have the same units as in tt_sim_message. */
 typedef struct tt_sim_ends {
   double alpha, L;
   double out_alpha, in_alpha, out_slope, in_slope;
@@ -31,7 +31,7 @@ typedef struct tt_sim_ends {
   double rest;  /* s/B of the whole vector on the slowest link other than the hosts' links */
 } tt_sim_ends;
 
-/* The work of a step on its rank's processor, in seconds, and in s/B of the whole vector. */
+/* The processor time of a step. One part is in s, the other parts are in s per byte of the whole vector. */
 typedef struct tt_sim_task {
   uint32_t sim_rank, turn; /* simulated rank, and index of the step in its schedule */
   uint32_t needs;          /* number of messages and steps that it waits for */
@@ -41,9 +41,9 @@ typedef struct tt_sim_task {
   double o, copying, reducing;
 } tt_sim_task;
 
-/* The times of a step, or of a message's departure or arrival (numbered consecutively), and the cause of its start. The
- * next message of a port need not wait for L, because the port is free immediately. If a message arrives as it leaves, both
- * events have the same cause. */
+/* The times of a step or of a message's departure or arrival (numbered consecutively), and the event that it waited for. The
+ * next message of a port need not wait for L, because the port is free before L has passed. If a message departs and arrives
+ * at the same time, both events have the same cause. */
 typedef struct tt_sim_timing {
   double ready, end;
   double floor;          /* earliest end of a step that receives */
@@ -53,7 +53,7 @@ typedef struct tt_sim_timing {
   uint8_t level;         /* level of the message from that step */
 } tt_sim_timing;
 
-/* An event that is ready: a step, a departure or an arrival (numbered in this order). */
+/* An event without open dependencies: a step, a departure or an arrival. Event numbers are in this order. */
 typedef struct tt_sim_event {
   double at;
   uint64_t order; /* 2 bits: kind of event; 30 bits: index of its step; 32 bits: event number */
@@ -85,44 +85,43 @@ struct tt_sim {
   struct tt_sim *next;          /* the next stage */
 };
 
-/* Computes the work of a step from the parameters of the model. */
+/* Computes the processor time of a step from the parameters of the model. */
 tt_sim_task tt_sim_job(const tt_sched *s, const tt_step *step, const tt_cost_model *model);
-/* Fills in the messages, and counts them as dependencies of the tasks. first[rank] is the number of the rank's step 0.
+/* Sets up the messages and counts them as dependencies of the tasks. first[rank] is the number of the rank's first step.
  * Returns false if out of memory, or if sends and receives do not match. */
 bool tt_sim_match(tt_sim *sim, tt_sched *const *all, const uint32_t *first);
-/* Fills in the levels and slopes of the messages. Returns false if out of memory. */
+/* Sets the level and the slope of each message. Returns false if out of memory. */
 bool tt_sim_links(tt_sim *sim);
-/* Returns the vector size in bytes above which incast slows the busiest link. A rank then has many long messages in flight,
- * from several slices or from more than two senders. Returns 0 if that never happens. */
+/* Returns the vector size in bytes above which incast slows the busiest link. Incast occurs if a rank has many long messages
+ * in flight, from several slices or from more than two senders. Returns 0 if incast never occurs. */
 double tt_sim_incast_threshold(const tt_sim *sim);
-/* For hosts whose links differ (sim_ends.c). Allocates sim->ends, or sets it to NULL if no host differs. Returns false if
+/* Allocates sim->ends if hosts have different links, or sets it to NULL if all hosts are equal (sim_ends.c). Returns false if
  * out of memory. */
 bool tt_sim_ends_new(tt_sim *sim);
-/* Call when the share and the level of the i-th message are set. */
+/* Call this after the share and the level of the i-th message have been set. */
 void tt_sim_ends_begin(tt_sim *sim, uint32_t i);
-/* Call when the i-th message crosses a link of that level. `carried` is the fraction of the vector that crosses the link in
- * total. */
+/* Call this for each link that the i-th message crosses, with the link's level. `carried` is the fraction of the vector that
+ * crosses the link in total. */
 void tt_sim_ends_cross(tt_sim *sim, uint32_t i, int level, double carried);
-/* Call when the slope of the i-th message is set. */
+/* Call this after the slope of the i-th message has been set. */
 void tt_sim_ends_finish(tt_sim *sim, uint32_t i);
-/* Finds the round of each message, counted from 0, by a simulation in which messages take one unit of time. A rank with
- * several ports has several messages in a round. Returns false if out of memory. */
+/* Finds the round of each message, starting at 0, with a simulation where each message takes one unit of time. If a rank has
+ * several ports, it has several messages in a round. Returns false if out of memory. */
 bool tt_sim_rounds(tt_sim *sim, uint32_t *round);
-/* As tt_sim_unbound, for a single stage or a plan without stages. */
+/* Predicts the time of a single stage, or of a plan without stages, like tt_sim_unbound. */
 bool tt_sim_alone(tt_sim *sim, double bytes, tt_breakdown *breakdown);
-/* As tt_sim_run, but without the lower bound of the busiest link. */
+/* Predicts the time like tt_sim_run, but without the lower bound given by the busiest link. */
 bool tt_sim_unbound(tt_sim *sim, double bytes, tt_breakdown *breakdown);
 /* ---- unknown placement (contention.c) ---- */
 
-/* Returns true if the placement is unknown and the two events are departures of messages of the same step, or arrivals for
- * the same step. */
+/* Returns true if the placement is unknown and both events are departures from one step or arrivals for one step. */
 bool tt_sim_together(const tt_sim *sim, uint32_t last, uint32_t event);
-/* Sets the slopes of messages over links of the outermost level, which several messages share by chance. Returns false if
- * out of memory. */
+/* Sets the slopes of messages between domains of the outermost level, which share links with other messages by chance.
+ * Returns false if out of memory. */
 bool tt_sim_mix(tt_sim *sim, const uint32_t *round);
-/* Allocates timings and events. Returns false if out of memory. */
+/* Allocates the arrays of timings and events. Returns false if out of memory. */
 bool tt_sim_reserve(tt_sim *sim);
-/* Returns the fraction of the vector that a step sends to, or receives from, each peer. */
+/* Returns the fraction of the vector in each message of a step, that is, to or from each peer. */
 double tt_step_share(const tt_sched *s, const tt_step *step);
 
 #endif

@@ -7,10 +7,10 @@
 
 enum { PORTS = 16 };
 
-/* Returns the slowdown of copying an input that all peers read. In shared memory it is copied over cache lines that the
- * peers have read last, so its stores wait for each line: 3 to 12 times as long as other copies, measured. The factor is
- * lower if ranks share cores and their caches. It is also lower if pieces pass through many slots, because one store waits
- * while others proceed. */
+/* Returns how much longer it takes to copy an input if all peers read it. In shared memory, the destination consists of cache
+ * lines that the peers have read last, so each store waits for its line. Measured copies take 3 to 12 times as long. The
+ * factor is lower if ranks share cores, and thus caches, and if pieces pass through many slots, because other stores proceed
+ * while one waits. */
 static double over_read_lines(const tt_cost_model *p) {
   if (p->shm.piece > 0) return 2;
   return p->shm.cores < p->ranks ? 4 : 6;
@@ -24,7 +24,7 @@ void tt_cost_flat(tt_cost_model *model, int ranks) {
   model->tree.ranks = model->tree.level[0].each = model->tree.level[0].most = ranks;
 }
 
-/* Returns true if the step sends an input, not a sum. */
+/* Returns true if the step sends an input of the rank and not a sum. */
 static bool sends_input(const tt_sched *s, const tt_step *step) {
   const size_t i = (size_t)(step - s->steps);
   return !step->split && s->after_at[i] == s->after_at[i + 1];
@@ -87,8 +87,8 @@ bool tt_sim_reserve(tt_sim *sim) {
   return sim->timing && sim->event;
 }
 
-/* Counts the ranks that send to rank 0 over the level that bounds the time, if incast can slow its links. Ranks that never
- * wait do not count, because their data arrives evenly over one connection. Returns false if out of memory. */
+/* If incast can slow the level that bounds the time, counts the ranks that send to rank 0 over this level. Ranks with
+ * uncontended ports do not count, because their data arrives evenly over one connection. Returns false if out of memory. */
 static bool count_senders(tt_sim *sim, const tt_sched *s) {
   const tt_cost_model *model = &sim->model;
   if (sim->link_incast <= 0) return true;

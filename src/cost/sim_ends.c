@@ -45,8 +45,8 @@ void tt_sim_ends_cross(tt_sim *sim, uint32_t i, int level, double carried) {
     e->rest = larger(e->rest, model->link[level].beta * carried);
 }
 
-/* Returns the s/B for which the port at one end is busy. On a torus a message uses links of several levels at each end, so
- * the port is busy for the whole message. */
+/* Returns the time per byte for which the port at one end is busy, in s/B. On a torus, a message uses links of several levels
+ * at each end, so the port is busy for as long as the message takes. */
 static double own_slope(const tt_cost_model *model, const tt_sim_message *d, const tt_sim_ends *e,
                         uint32_t rank) {
   const double own = larger(e->rest, tt_link_at(model, model->hosts->level, rank)->beta * e->crowd);

@@ -9,7 +9,7 @@
 
 __extension__ typedef unsigned __int128 place;
 
-/* Makes a key that compares without branches: the bits of non-negative times sort like the times. */
+/* Builds a key that compares without branches. The bit patterns of non-negative times have the same order as the times. */
 static place event_order_key(const tt_sim_event *e) {
   uint64_t at;
   memcpy(&at, &e->at, sizeof at);

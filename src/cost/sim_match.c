@@ -31,7 +31,7 @@ typedef struct matcher {
   uint32_t *others; /* prefix sum over the steps: number of peers other than the rank itself */
 } matcher;
 
-/* For each message of a schedule that a simulated rank reads, counts it in the reader's box, or puts it there. */
+/* Puts each message that a simulated rank reads into the box of this rank. If `put` is false, only counts the messages. */
 static void sort_sends(const tt_sim *sim, const tt_sched *s, const uint32_t *first, matcher *p,
                        bool put) {
   const uint32_t base = sim->sim_ranks == 1 ? 0 : first[s->rank];
@@ -81,7 +81,7 @@ static bool matcher_new(tt_sim *sim, tt_sched *const *all, const uint32_t *first
   return true;
 }
 
-/* Matches the receives of one rank with the messages in its box, sender by sender. */
+/* Assigns the messages in a rank's box to the rank's receives, in order for each sender. */
 static bool empty_box(tt_sim *sim, const tt_sched *s, uint32_t base, matcher *p, uint32_t *taken) {
   const int sim_rank = sim->sim_ranks == 1 ? 0 : s->rank;
   const uint32_t lo = p->box[sim_rank], hi = p->box[sim_rank + 1];
@@ -113,7 +113,7 @@ static void matcher_free(matcher *p) {
   free(p->others);
 }
 
-/* Returns the processor time of one more message of a step. `share` is the message's share of the vector. */
+/* Returns the processor time of one more message of a step. `share` is the message's fraction of the vector. */
 static double handling(tt_sim_task *task, const tt_link *link, double share) {
   task->reducing += share * link->code / 2;
   const double takes = task->messages ? link->o_next : link->o;
@@ -121,8 +121,8 @@ static double handling(tt_sim_task *task, const tt_link *link, double share) {
   return takes;
 }
 
-/* Charges both ends for handling a message, as part of their steps. If ranks migrate, a message leaves before the next one
- * is handled, and all received messages but one are handled on arrival. */
+/* Adds the processor time for a message to the steps at both of its ends. If ranks migrate, a message leaves before the next
+ * one is handled, and all received messages except one are handled when they arrive. */
 static void handle(tt_sim *sim, uint32_t d) {
   tt_sim_message *message = &sim->message[d];
   tt_sim_task *from = &sim->task[message->from], *to = &sim->task[message->to];
@@ -136,7 +136,7 @@ static void handle(tt_sim *sim, uint32_t d) {
   message->early = out;
 }
 
-/* Replaces each message's overhead by the sum of the overheads of the messages that follow it. */
+/* Replaces the overhead of each message with the sum over the messages that follow it in the step. */
 static void send_in_turn(tt_sim *sim, uint32_t step) {
   double after = 0;
   for (uint32_t d = sim->message_at[step + 1]; d-- > sim->message_at[step];) {
@@ -166,7 +166,7 @@ bool tt_sim_match(tt_sim *sim, tt_sched *const *all, const uint32_t *first) {
 
 /* ---- links ---- */
 
-/* Reorders the domains from positions to ranks. Returns false if out of memory. */
+/* Changes the order of the array from positions to ranks. Returns false if out of memory. */
 static bool order_by_ranks(const tt_cost_model *model, uint32_t *domain) {
   const size_t ranks = (size_t)model->ranks;
   uint32_t *of_position = malloc(ranks * sizeof *of_position);
@@ -215,8 +215,8 @@ static void narrow(tt_sim_message *d, double beta, int level, double carried) {
   d->narrowest = (uint8_t)level;
 }
 
-/* The messages that cross a link in a round: all, and those that arrive last, as shares of the vector; and when the first
- * and the last reach the link, in s. */
+/* The messages that cross a link in one round. `all` and `last` are the load as shares of the vector: of all messages, and of
+ * those that arrive last. The times in s are those when the first and the last message reach the link. */
 typedef struct crossing {
   double all, last, first_way, last_way;
 } crossing;
@@ -229,8 +229,8 @@ static void join(crossing *c, double part, double way) {
   c->all += part;
 }
 
-/* Charges a message for a link of its sender or its reader, which other messages cross as well. `own` is the message's
- * share of the vector. */
+/* Charges a message for a link at one of its ends that other messages cross in the same round. `own` is the message's share
+ * of the vector. */
 static void cross(tt_sim *sim, uint32_t i, int level, uint32_t rank, const crossing *c,
                   double own) {
   tt_sim_message *d = &sim->message[i];
@@ -242,8 +242,8 @@ static void cross(tt_sim *sim, uint32_t i, int level, uint32_t rank, const cross
   d->late = beta * (d->way == c->last_way ? c->last : own);
 }
 
-/* Shares the links of one level, outward or inward. The first pass adds up the messages that cross each link together, and
- * the second pass uses the sums. If one rank is simulated for all, the ranks that share its link do the same as it does. */
+/* Shares the links of a level, outward or inward, among the messages of each round. The first pass adds up the load of each
+ * link, and the second pass uses the sums. If one rank represents all, ranks that share its link do the same. */
 static bool share_links(tt_sim *sim, const uint32_t *domains, const uint32_t *round, int level,
                         bool inward) {
   const tt_cost_model *model = &sim->model;
@@ -288,7 +288,7 @@ static void bound_by(tt_sim *sim, double carried, double slope, int level) {
   sim->link_incast = tt_incast_threshold(link);
 }
 
-/* Bounds the time by the link of a level that carries the most, in or out, over all rounds. */
+/* Raises the lower bound of the time if the level's busiest link takes longer, in either direction, over all rounds. */
 static bool bound_by_links(tt_sim *sim, const uint32_t *domains, int level) {
   const tt_cost_model *model = &sim->model;
   const size_t ranks = (size_t)model->ranks;
@@ -321,8 +321,8 @@ static bool bound_by_links(tt_sim *sim, const uint32_t *domains, int level) {
   return true;
 }
 
-/* As above, if one rank is simulated for all. Uses the messages that this rank receives, since all known messages are for
- * it. */
+/* Raises the lower bound of the time if the level's busiest link takes longer, where one rank represents all. Uses the
+ * messages that this rank receives, because all known messages are for this rank. */
 static bool bound_by_own(tt_sim *sim, int level) {
   const tt_cost_model *model = &sim->model;
   double *sum = calloc(tt_links_numbered(model, level), sizeof *sum), most = 0;
@@ -347,7 +347,7 @@ int tt_cost_level(const tt_cost_model *model, const uint32_t *domains, int a, in
   return l;
 }
 
-/* As tt_sim_rounds. If one rank represents all, it temporarily becomes its own peer. */
+/* Finds the rounds with tt_sim_rounds. If one rank represents all, the rank is its own peer during that call. */
 static bool find_rounds(tt_sim *sim, uint32_t *round) {
   const size_t size = ((size_t)sim->messages + 1) * sizeof *sim->message;
   tt_sim_message *as_they_are = sim->sim_ranks == 1 ? malloc(size) : NULL;
@@ -361,7 +361,7 @@ static bool find_rounds(tt_sim *sim, uint32_t *round) {
   return ok;
 }
 
-/* Returns true if a rank can have several messages in a round. */
+/* Returns true if a rank can have several messages in the same round. */
 static bool sends_at_once(const tt_cost_model *model) {
   bool several = model->ports_per_level;
   for (int l = 0; l < model->levels; l++) several |= tt_ports(&model->link[l]) > 1;

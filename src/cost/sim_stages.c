@@ -14,8 +14,8 @@
 
 #include "topologies.h"
 
-/* Returns the level of the slowest link on a route. A message between domains of a level crosses links of that level and of
- * all levels inside it; the innermost link is its rank's port. On a torus with hops it crosses only links of that level. */
+/* Returns the level of the slowest link on a route. A message between domains of `level` crosses links of this level and of
+ * all levels inside it, and ends at a port of a rank. On a torus with hops, it crosses only links of `level`. */
 static int narrowest(const tt_cost_model *model, int level) {
   int slowest = level;
   for (int l = level + 1; l < model->levels - 1 && model->hop <= 0; l++)
@@ -25,7 +25,7 @@ static int narrowest(const tt_cost_model *model, int level) {
   return slowest;
 }
 
-/* Models one group of the level: each member's share of the link that leaves its domain, and its port. */
+/* Models one group of a level. Each member has its share of the link that leaves its domain, and a port. */
 bool tt_cost_stage(const tt_cost_model *model, int level, int ranks, tt_cost_model *stage) {
   const int last = model->levels - 1, slow = narrowest(model, level);
   const bool circle = model->torus && level < last;
@@ -69,7 +69,7 @@ void tt_sim_append(tt_sim **first, tt_sim *stage, double part, const tt_cost_mod
   if (stage->link_incast > 0) (*first)->senders += stage->senders;
 }
 
-/* Adds the time of a stage, because stages run one after the other. */
+/* Adds the time of a stage to the total, because stages run one after the other. */
 static void add_stage(tt_breakdown *all, const tt_breakdown *one, const tt_sim *sim) {
   all->time += one->time;
   all->fixed += one->fixed;

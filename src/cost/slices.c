@@ -10,12 +10,13 @@
 
 enum { MOST_EVENTS = 1 << 23 }; /* total over all slices: steps, messages and dependencies */
 
-/* Returns true if a step waits for no other step (first), or if no other step waits for it. */
+/* If `first`, returns true if the step waits for no other step. Otherwise, returns true if no other step waits for it. */
 static bool is_edge(const tt_sim *w, uint32_t step, bool first) {
   return first ? w->task[step].alone : w->then_at[step] == w->then_at[step + 1];
 }
 
-/* Lists the steps that wait for each step: its own successors and, for a last step, the first steps of a later slice. */
+/* Lists the steps that wait for each step of a slice. The rank's first steps in a later slice wait for its last steps
+ * here. */
 static uint32_t list_then(const tt_sim *w, tt_sim *p, int slice, int flight, int slices,
                           const uint32_t *firsts, uint32_t n) {
   const uint32_t base = (uint32_t)slice * w->steps, later = base + (uint32_t)flight * w->steps;
@@ -32,7 +33,7 @@ static uint32_t list_then(const tt_sim *w, tt_sim *p, int slice, int flight, int
   return n;
 }
 
-/* Returns the fraction of the vector in a slice. */
+/* Returns the fraction of the vector that a slice contains. */
 static double share_of(uint32_t slice, uint32_t slices) {
   return (double)(tt_slice_quarters(slices, slice + 1) - tt_slice_quarters(slices, slice)) /
          tt_slice_quarters(slices, slices);
@@ -65,8 +66,8 @@ static void copy_parts(const tt_sim *w, tt_sim *p, int slice, int slices) {
   }
 }
 
-/* Counts the pairs of a last step of a slice and a first step of a later slice that waits for it. The steps of a rank are
- * contiguous. */
+/* Counts the dependencies between two slices. Each is a first step of a rank that waits for a last step of the same rank in
+ * an earlier slice. The steps of a rank are contiguous. */
 static uint64_t count_handovers(const tt_sim *w) {
   uint64_t n = 0, firsts = 0, lasts = 0;
   for (uint32_t i = 0; i < w->steps; i++) {

@@ -21,7 +21,7 @@ bool tt_line_of(const char *path, char *line, size_t size) {
   return there;
 }
 
-/* Reads the quota of cgroup v2: "max 100000" or "150000 100000". */
+/* Reads the CPU quota of a version 2 cgroup, such as "max 100000" or "150000 100000". */
 static double quota_in(const char *folder) {
   char path[600], text[64];
   double quota, period;
@@ -79,7 +79,7 @@ uint64_t tt_kernel_id(void) {
   return tt_mix_text(1, text);
 }
 
-/* Gets the value of the first line of /proc/cpuinfo that starts with `key`. */
+/* Gets the value in the first line of /proc/cpuinfo that starts with `key`. */
 static bool cpuinfo(const char *key, char value[120]) {
   char line[256];
   FILE *file = fopen("/proc/cpuinfo", "re");

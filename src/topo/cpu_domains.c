@@ -12,7 +12,7 @@
 
 enum { INDEXES = 16 };
 
-/* Returns 1 + the lowest core of a list such as "0-3,8" if the list contains all of `cores`; otherwise 0. */
+/* Returns 1 + the lowest core in a list such as "0-3,8" if all of `cores` are in the list, and otherwise 0. */
 static int first_if_all(const char *list, const tt_cpu_bits *cores) {
   tt_cpu_bits among = {0};
   long least = -1;
@@ -35,7 +35,7 @@ static int package_of(const char *system, int core, const tt_cpu_bits *cores) {
   return 0;
 }
 
-/* Returns the NUMA node that contains all of these cores. On some machines the list of nodes has gaps. */
+/* Returns the NUMA node that contains all of these cores. The list of nodes may have gaps on some machines. */
 static int numa_of(const char *system, const tt_cpu_bits *cores) {
   char path[300], nodes[1024], list[4096];
   int first = 0;

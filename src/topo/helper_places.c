@@ -15,8 +15,7 @@
 
 #include "topo_rows.h"
 
-/* For each level of the tree, the group that each helper runs in: the group whose ranks are in the same domain as the
- * helper. -1: no such group. */
+/* The home of each helper at each level: the group of ranks in the same domain as the helper, or -1 if no group exists. */
 typedef struct homes {
   const tt_tree *tree;
   int from; /* the outermost level within a node */
@@ -26,13 +25,13 @@ typedef struct homes {
   bool *used;
 } homes;
 
-/* Returns true if two ranks are in the same domain of a level with this name. */
+/* Returns true if the two ranks are in the same domain of the level with this name. */
 static bool share_domain(const tt_placement *a, const tt_placement *b, const char *name) {
   if (a->rack != b->rack) return false;
   return strcmp(name, "rack") == 0 || a->node == b->node;
 }
 
-/* Returns the group of level l that contains all ranks in the helper's domain of this kind, or -1 if no group does. */
+/* Returns the group of level l that contains all ranks in the helper's rack or node (`kind`), or -1 if no group does. */
 static int home_group(const homes *x, const tt_placement *placements, const int *order, int l,
                       const char *kind, const tt_placement *its) {
   int group = -1;
@@ -45,7 +44,8 @@ static int home_group(const homes *x, const tt_placement *placements, const int 
   return group;
 }
 
-/* If each rack of the ranks with data is a single node, a helper on another node may still be in one of the racks. */
+/* Finds the homes of all helpers. If the ranks with data use one node of a rack, helpers on its other nodes get this home
+ * too. */
 static void find_homes(const tt_placement *placements, const int *order, homes *x) {
   for (int l = 0; l < x->from; l++)
     for (int i = 0; i < x->helpers; i++) {
@@ -56,15 +56,15 @@ static void find_homes(const tt_placement *placements, const int *order, homes *
     }
 }
 
-/* Returns an unused helper that runs in the group of this level (level -1: any group), or -1. */
+/* Returns an unused helper whose home at this level is `group`, or -1. At level -1, any unused helper is returned. */
 static int find_helper(const homes *x, int level, int group) {
   for (int i = 0; i < x->helpers; i++)
     if (!x->used[i] && (level < 0 || x->at[level * x->helpers + i] == group)) return i;
   return -1;
 }
 
-/* Fills free slots with helpers that run in the group `further` levels outside the slot's group. Returns the number of
- * slots filled this way. Below level 0, any helper is used but not counted. */
+/* Fills free slots with helpers whose home is the group `further` levels outside the slot's group, and returns their number.
+ * Above the outermost level, any helper is used but not counted. */
 static int fill_places(const homes *x, const tt_helper_rows *rows, int further) {
   int filled = 0;
   for (int k = 0; k < rows->n; k++)
@@ -82,8 +82,8 @@ static int fill_places(const homes *x, const tt_helper_rows *rows, int further) 
   return filled;
 }
 
-/* Tries rows whose lowest row is at a level. Returns how many helpers serve their own group, or -1 if the helpers do not
- * fit. */
+/* Tries an arrangement with the lowest row at `level`. Returns the number of helpers that serve their home, or -1 if the
+ * helpers do not fit. */
 static int try_rows(const homes *x, int level) {
   tt_helper_rows rows;
   if (!tt_helper_rows_set(x->tree, level, x->helpers, 0, &rows)) return -1;

@@ -28,20 +28,20 @@ static void note_count(beside *x, int level, int count) {
   x->counts[(size_t)level * (size_t)x->most + (size_t)x->n[level]++] = count;
 }
 
-/* Adds a rank with a single domain on this level and on each inner level. */
+/* Adds a rank that is the only rank in its domain, on this level and on all levels inside it. */
 static void seat_alone(beside *x, int level, int rank) {
   for (; level < x->tree->levels - 1; level++) note_count(x, level + 1, 1);
   x->position[rank] = x->next++;
 }
 
-/* Returns the row of helpers at a level, or -1. */
+/* Returns the row of helpers that belongs to a level, or -1. */
 static int row_at(const beside *x, int level) {
   int k = x->rows.n - 1;
   while (k >= 0 && x->rows.row[k].level != level) k--;
   return k;
 }
 
-/* Adds the domains of a group of a level, and then its helpers. */
+/* Adds the domains of one group of a level, followed by the group's helpers. */
 static void seat_group(beside *x, int level, int group) {
   const int row = row_at(x, level), helpers = row < 0 ? 0 : x->rows.trees;
   if (level == x->tree->levels - 1) {
@@ -56,7 +56,7 @@ static void seat_group(beside *x, int level, int group) {
     seat_alone(x, level + 1, x->tree->ranks + tt_helper_number(&x->rows, row, group, t));
 }
 
-/* Appends a level such as " node:4" or " node:(4*2,1)". */
+/* Appends a level to the text, such as " node:4" or " node:(4*2,1)". */
 static void append_level(const beside *x, int level, char *text, size_t *at) {
   const int *counts = &x->counts[(size_t)level * (size_t)x->most], n = x->n[level];
   int same = 1;

@@ -41,7 +41,7 @@ static int by_leaders(const void *a, const void *b) {
   return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-/* Turns colours into leaders, level by level, outermost first. `numa`: use the NUMA nodes. */
+/* Replaces colours with leaders, from the outermost level to the innermost. If `numa` is false, NUMA nodes are ignored. */
 static void assign_leaders(const tt_placement *placements, const int32_t *rack, int ranks,
                            bool numa, position *positions) {
   for (int r = 0; r < ranks; r++) positions[r] = (position){.rank = r};
@@ -64,8 +64,7 @@ static void assign_leaders(const tt_placement *placements, const int32_t *rack, 
   qsort(positions, (size_t)ranks, sizeof *positions, by_leaders);
 }
 
-/* Returns true if a domain of the level starts at this position. Domains of level LEVELS are ranks; level -1 is a single
- * domain. */
+/* Returns true if a domain of the level starts at position i. Domains of level LEVELS are ranks; level -1 is one domain. */
 static bool begins_domain(const position *positions, int level, int i) {
   return i == 0 || level == LEVELS ||
          (level >= 0 && positions[i].lead[level] != positions[i - 1].lead[level]);
@@ -79,7 +78,7 @@ static int count_domains(const position *positions, int ranks, int level) {
 
 /* ---- levels ---- */
 
-/* Sets each[i] to the number of domains of a level in the i-th outer domain. Returns the number of outer domains. */
+/* Sets each[i] to the number of domains of `level` in the i-th domain of `outer`. Returns the number of outer domains. */
 static int children(const position *positions, int ranks, int outer, int level, int *each) {
   int n = 0;
   for (int i = 0; i < ranks; i++) {
@@ -89,7 +88,7 @@ static int children(const position *positions, int ranks, int outer, int level, 
   return n;
 }
 
-/* Appends a level such as " core:4" or " core:(3,1,2)". */
+/* Appends a level to the text, such as " core:4" or " core:(3,1,2)". */
 static void add_level(char *text, size_t *at, const char *name, const int *each, int n) {
   bool even = true;
   for (int i = 1; i < n; i++) even &= each[i] == each[0];
@@ -98,8 +97,8 @@ static void add_level(char *text, size_t *at, const char *name, const int *each,
   if (!even) tt_levels_add(text, TT_TREE_TEXT, at, ")");
 }
 
-/* Returns true if a level is informative. If two levels have the same domains, such as a rack and its only node, or a node
- * and its only package, the node is kept. */
+/* Returns true if a level adds information. If two levels have the same domains, such as racks with one node each, or nodes
+ * with one package each, only the level of nodes is kept. */
 static bool says(const position *positions, int ranks, int level) {
   const int n = count_domains(positions, ranks, level);
   if (n == 1 || n == ranks) return false;
@@ -107,14 +106,14 @@ static bool says(const position *positions, int ranks, int level) {
          (level == NODE && n == count_domains(positions, ranks, RACK));
 }
 
-/* Returns true if there are more levels than a fold supports. */
+/* Returns true if the ranks have more levels than a fold supports. */
 static bool too_many(const position *positions, int ranks) {
   int said = 1;
   for (int l = 0; l < LEVELS; l++) said += says(positions, ranks, l);
   return said > MOST_SAID;
 }
 
-/* Compares by size, larger domains first, and then as by_leaders. */
+/* Orders positions by the size of their domains, larger domains first. Equal sizes are ordered by leader. */
 static int by_sizes(const void *a, const void *b) {
   const position *x = a, *y = b;
   for (int l = 0; l < LEVELS; l++) {
@@ -134,7 +133,7 @@ static void sort_by_sizes(position *positions, int ranks) {
   qsort(positions, (size_t)ranks, sizeof *positions, by_sizes);
 }
 
-/* Returns the innermost level that fits in the text. */
+/* Writes the levels to `text`, and returns the innermost level that fits. */
 static int write_levels(const position *positions, int ranks, int *each, char *text) {
   for (int deepest = LEVELS; deepest--;) {
     size_t at = 0;
@@ -159,7 +158,7 @@ static int write_levels(const position *positions, int ranks, int *each, char *t
   return -1;
 }
 
-/* Writes the levels. Sorts the domains by size if more levels fit in the text that way. */
+/* Writes the levels to `text`. If more levels fit when the domains are sorted by size, sorts them. */
 static void find_levels(position *positions, int ranks, int *each, char *text) {
   const int deepest = write_levels(positions, ranks, each, text);
   if (deepest == LEVELS - 1) return;
@@ -179,7 +178,7 @@ static void number_nodes(const position *positions, int ranks, tt_layout *out) {
     out->node_of[r] = out->node_of[r] == r ? out->nodes++ : out->node_of[out->node_of[r]];
 }
 
-/* Sets `at` to the first rank of each domain of a level, followed by the number of ranks. Returns the number of domains. */
+/* Sets `at` to the first rank of each domain of a level, then the number of ranks. Returns the number of domains. */
 static int bounds(const tt_tree *t, int level, int *at) {
   int n = t->ranks;
   for (int i = 0; i <= n; i++) at[i] = i;
@@ -196,7 +195,7 @@ static int bounds(const tt_tree *t, int level, int *at) {
   return n;
 }
 
-/* Counts the innermost levels that lie within a node. */
+/* Counts the levels that lie within a node, from the innermost outwards. */
 static void find_inside(const tt_tree *t, int *at, tt_layout *out) {
   for (out->inside = 0; out->inside < t->levels; out->inside++) {
     const int n = bounds(t, t->levels - 2 - out->inside, at);
@@ -208,7 +207,7 @@ static void find_inside(const tt_tree *t, int *at, tt_layout *out) {
 
 /* ---- a topology ---- */
 
-/* If the tree has nodes, it defines which ranks share a node. Those ranks must share memory. */
+/* If a tree has a level of nodes, takes the nodes from the tree. Ranks of the same node must share memory. */
 static tutti_status nodes_of_tree(const tt_tree *t, const tt_placement *placements,
                                   const char *name, int *at, tt_layout *out) {
   int level = t->levels - 1;
@@ -295,7 +294,7 @@ tutti_status tt_placement_arrange(const tt_placement *placements, int ranks, con
   return status;
 }
 
-/* Returns the index of this name in tt_inner_levels, or LEVELS. */
+/* Returns the index of a name in tt_inner_levels, or LEVELS if the name is not in the list. */
 static int inner_level(const char *name) {
   int i = 0;
   while (tt_inner_levels[i] && strcmp(tt_inner_levels[i], name) != 0) i++;
@@ -320,12 +319,12 @@ bool tt_topology_inside(const char *topology) {
   return false;
 }
 
-/* Returns the location of a rank's colour of an inner level. `i` is an index of tt_inner_levels. */
+/* Returns a pointer to the rank's colour for the level with index i in tt_inner_levels. */
 static int32_t *inner_color(tt_placement *s, int i) {
   return i == 0 ? &s->package : i == 1 ? &s->numa : &s->cache;
 }
 
-/* Colours the ranks by their domain at a level. `inner` is an index of tt_inner_levels; < 0: the rack. */
+/* Gives all ranks of a domain the same colour. `inner` is the level's index in tt_inner_levels; < 0: the rack. */
 static void color_level(const tt_layout *layout, const tt_tree *t, int level, int inner, int *at,
                         tt_placement *placements) {
   const int n = bounds(t, level, at);
@@ -374,7 +373,7 @@ static tutti_status check_numbers(const char *text) {
   }
 }
 
-/* Each pair of a node and a number in the list becomes a new colour, which is the first rank with that pair. */
+/* Ranks with the same node and the same number in the list get the same colour, which is the lowest of these ranks. */
 tutti_status tt_placement_fake(const char *text, int ranks, tt_placement *placements) {
   tutti_status status = check_numbers(text);
   if (status) return status;

@@ -14,7 +14,8 @@
 
 #include "topo_tree.h"
 
-/* Opaque colours. Two ranks are in the same domain if their colours at that level and all outer levels are equal. */
+/* The colours of a rank, which have no other meaning: ranks are in the same domain of a level if their colours are equal at
+ * this level and at all outer levels. */
 typedef struct tt_colors {
   int32_t rack, node, package, numa, cache;
 } tt_colors;
@@ -28,7 +29,7 @@ typedef struct tt_placement {
   char host[48];
 } tt_placement;
 
-/* The layout of all ranks. The caller owns the arrays, which have one element per rank. */
+/* The layout of all ranks. The caller owns the arrays, which have one element for each rank. */
 typedef struct tt_layout {
   char levels[TT_TREE_TEXT]; /* the tree; "" if it has no levels */
   int inside;                /* number of innermost levels that are within a node */
@@ -37,43 +38,41 @@ typedef struct tt_layout {
   int *node_of; /* node of each rank, numbered from 0 in the order of first appearance */
 } tt_layout;
 
-/* Arranges the ranks. A pure function of data that is equal on all ranks. `topology` may be NULL; messages call it `name`.
- * Uninformative levels are omitted, and also the innermost levels if the text would otherwise be too long. Returns
+/* Arranges the ranks. The result depends only on data that is equal on all ranks. `topology` may be NULL, and messages call
+ * it `name`. Leaves out levels that add no information and, if the text would be too long, the innermost levels. Returns
  * TUTTI_ERR_ARG if the topology is invalid or does not match these ranks. */
 tutti_status tt_placement_arrange(const tt_placement *placements, int ranks, const char *topology,
                                   const char *name, tt_layout *layout);
 
-/* Arranges the first `data` ranks, and appends the helpers to the order, each at the group where it runs, if the rows
- * include that group (topo_rows.h). layout->order has an element for each of the `ranks` ranks, node_of for the first
- * `data`. */
+/* Arranges the first `data` ranks, and appends the helpers to the order. If possible, a helper serves the group where it runs
+ * (topo_rows.h). layout->order has an element for each of the `ranks` ranks, layout->node_of only for the first `data`. */
 tutti_status tt_helpers_arrange(const tt_placement *placements, int ranks, int data,
                                 tt_layout *layout);
 
-/* Finds the levels of all ranks, and the position of each rank in them. `levels` are those of the ranks with data, and each
- * helper is placed next to the group that it serves (helpers_beside.c). `all` has room for TT_TREE_TEXT characters. Returns
+/* Finds levels that include the helpers, and the position of each rank in them. `levels` describes the ranks with data. Each
+ * helper is placed next to the group that it serves (helpers_beside.c). The buffer `all` has TT_TREE_TEXT characters. Returns
  * TUTTI_ERR_ARG if the text would be longer. */
 tutti_status tt_helpers_beside(const char *levels, int ranks, char *all, int *position);
 
-/* Sets colours that reproduce the layout without the topology, also for a subset of the ranks. Only the innermost of the
- * levels outside a node is kept. Levels inside a node become the package, the NUMA node and the cache, outermost first. A
- * level with one of these names becomes that one, any other level the next free one, until all three are used. */
+/* Sets colours that reproduce the layout without the topology, even for a subset of the ranks. Outside nodes, only the
+ * innermost level is kept. Levels inside a node become the package, the NUMA node and the cache, from the outermost inwards.
+ * A level with one of these names becomes that one. Any other level becomes the next free one, until all three are used. */
 tutti_status tt_placement_color(const tt_layout *layout, int ranks, tt_placement *placements);
 
-/* The names of levels within a machine, outermost first, terminated by NULL. */
+/* The names of the levels within a machine, from the outermost to the innermost. The last element is NULL. */
 extern const char *const *const tt_inner_levels;
-/* Returns the number of levels, counted from the innermost, that are within a machine. These are the levels below "node"
- * or, without such a level, the first one with a name in tt_inner_levels and those inside it. Returns 0 if there are
- * none. */
+/* Returns the number of innermost levels that are within a machine. These are the levels below "node". If no level is called
+ * "node", they start at the first level with a name in tt_inner_levels. Returns 0 if no level is within a machine. */
 int tt_levels_inside(const tt_tree *tree);
-/* Returns true if a topology starts with a level within a machine. All its levels are then within it. */
+/* Returns true if the first level of a topology is within a machine. In that case, all of its levels are. */
 bool tt_topology_inside(const char *topology);
 
-/* Finds the rack of every rank by its host (racks.c), as a colour. */
+/* Sets the colour for the rack of each rank, which depends on the rank's host (racks.c). */
 tutti_status tt_racks_read(const char *text, const char *name, const tt_placement *placements,
                            int ranks, int32_t *rack);
 
-/* Applies a list such as "0,1,0": rank r pretends to be on the node whose number is entry r modulo 3 of the list, on a host
- * called n0 or n1. Ranks that do not share a node remain on different nodes. */
+/* Makes ranks appear to be on different nodes, for tests. With a list such as "0,1,0", rank r gets entry r modulo 3 as its
+ * node number, on a host called n0 or n1. Ranks on different real nodes remain on different nodes. */
 tutti_status tt_placement_fake(const char *text, int ranks, tt_placement *placements);
 
 #endif

@@ -18,7 +18,7 @@ typedef struct reader {
   const char *name, *text, *at;
 } reader;
 
-/* A part of the text: a rack's name, or a pattern. */
+/* A part of the text that is either the name of a rack or a pattern. */
 typedef struct part {
   const char *at, *end;
 } part;
@@ -29,7 +29,7 @@ static tutti_status racks_error(const reader *r, const char *at, const char *exp
 
 /* ---- patterns ---- */
 
-/* Reads "01-16" or "20", followed by ',' or ']'. Returns NULL if it is neither. */
+/* Reads a number or a range, such as "20" or "01-16", that is followed by ',' or ']'. Returns NULL on error. */
 static const char *read_range(const char *at, long *lo, long *hi, int *width) {
   const size_t first = strspn(at, DIGITS);
   size_t last = 0;
@@ -46,7 +46,7 @@ static const char *read_range(const char *at, long *lo, long *hi, int *width) {
   return *lo <= *hi && (*at == ',' || *at == ']') ? at : NULL;
 }
 
-/* Returns the position of the first error in the pattern, or NULL. */
+/* Returns the position of the first error in a pattern, or NULL if it has no error. */
 static const char *mistake(part p) {
   long lo, hi;
   int width;
@@ -62,8 +62,8 @@ static const char *mistake(part p) {
   return NULL;
 }
 
-/* Returns a set of bits: bit n is set if the first n of the host's `digits` digits are a number in the list, with the same
- * width. `at` points behind '['. */
+/* Matches the digits of a host with a list of numbers. Bit n of the result is set if the first n digits are a number in the
+ * list with the same width. `at` points to the character after '['. */
 static uint64_t counted(const char *at, const char *host, int digits) {
   uint64_t found = 0;
   long lo = 0, hi = 0;
@@ -80,9 +80,8 @@ static uint64_t counted(const char *at, const char *host, int digits) {
   }
 }
 
-/* Returns true if the host matches the pattern. Either may have a domain appended. `found` has a bit for every prefix
- * length of the host that the pattern matches so far. The costs of several brackets therefore add up instead of
- * multiplying. */
+/* Returns true if the host matches the pattern, where either may have a domain appended. `found` has one bit for each prefix
+ * of the host that matches so far. Several brackets thus add to the time instead of multiplying it. */
 static bool matches(part p, const char *host) {
   uint64_t found = 1;
   while (p.at < p.end && found) {
@@ -106,7 +105,7 @@ static bool matches(part p, const char *host) {
 
 /* ---- lines ---- */
 
-/* Reads "rack:" and a blank or the end of the line. */
+/* Reads the name of a rack and a colon, which a blank or the end of the line must follow. */
 static tutti_status read_rack(reader *r, part *rack) {
   const char *colon = r->at + strcspn(r->at, ":" BLANKS "\n#");
   if (colon == r->at || *colon != ':')
@@ -117,7 +116,7 @@ static tutti_status read_rack(reader *r, part *rack) {
   return TUTTI_OK;
 }
 
-/* Reads the next host of the line. Returns false at the end of the line. */
+/* Reads the next host in the line. Returns false if the line has no more hosts. */
 static bool next_host(reader *r, part *host) {
   host->at = r->at + strspn(r->at, BLANKS);
   host->end = r->at = host->at + strcspn(host->at, BLANKS "\n#");
@@ -131,7 +130,7 @@ static bool parts_equal(part a, part b) {
   return a.end - a.at == b.end - b.at && memcmp(a.at, b.at, (size_t)(a.end - a.at)) == 0;
 }
 
-/* Puts the ranks on matching hosts into this rack. Fails if some rank is already in another rack. */
+/* Assigns the rack to all ranks on hosts that match. Fails if one of the ranks already belongs to another rack. */
 static tutti_status assign_rack(const reader *r, part host, part rack,
                                 const tt_placement *placements, int ranks, part *of) {
   for (int i = 0; i < ranks; i++) {

@@ -40,7 +40,7 @@ int tt_helper_rows_each(const tt_helper_rows *rows) {
   return top->before + top->groups;
 }
 
-/* A row is omitted if it would have as many groups as the row below it. */
+/* Leaves out each row that would have the same number of groups as the row below it. */
 bool tt_helper_rows_set(const tt_tree *t, int level, int helpers, int trees, tt_helper_rows *rows) {
   int all = 0;
   rows->n = 0;

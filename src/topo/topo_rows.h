@@ -19,26 +19,26 @@ typedef struct tt_helper_rows {
   tt_helper_row row[TT_TREE_LEVELS + 1];
 } tt_helper_rows;
 
-/* Returns the first group of an inner level within group g of an outer level. If g is past the last group, the result is as
- * well. */
+/* Returns the first group of level `inner` within group g of level `outer`. If g is past the last group, the result is
+ * too. */
 int tt_group_within(const tt_tree *tree, int outer, int g, int inner);
-/* Returns the group of a level that contains a rank. */
+/* Returns the group of a level that a rank belongs to. */
 int tt_group_around(const tt_tree *tree, int level, int rank);
 
-/* Returns the outermost level within a node. It is the level below "node" or, without such a level, the first whose name is
- * that of a level within a machine, or otherwise the innermost. If each node has a single rank, adds a level of one rank
- * per node; the tree must have fewer than TT_TREE_LEVELS levels. */
+/* Returns the outermost level within a node. It is the level below "node" or, if no level has this name, the first with the
+ * name of a level within a machine, and otherwise the innermost. If each node has a single rank, adds a level with one rank
+ * per node. The tree must have fewer than TT_TREE_LEVELS levels. */
 int tt_level_in_node(tt_tree *tree);
-/* Adds such a level of one rank per node, and returns its index. */
+/* Adds a level with one rank per node below the innermost level, and returns its index. */
 int tt_ranks_as_nodes(tt_tree *tree);
 
-/* Computes the rows for that number of helpers, with the lowest row at `level`. If `trees` is 0, it is derived from the
- * number of helpers. Returns false if the helpers do not fit. */
+/* Computes the rows for `helpers` helpers, with the lowest row at `level`. If `trees` is 0, derives it from the number of
+ * helpers. Returns false if the helpers do not fit. */
 bool tt_helper_rows_set(const tt_tree *tree, int level, int helpers, int trees,
                         tt_helper_rows *rows);
 /* Returns the number of helpers per tree. */
 int tt_helper_rows_each(const tt_helper_rows *rows);
-/* Returns the number of a helper, counted from 0. */
+/* Returns the number of the helper at this row, group and tree, counted from 0. */
 static inline int tt_helper_number(const tt_helper_rows *rows, int row, int group, int tree) {
   return (rows->row[row].before + group) * rows->trees + tree;
 }

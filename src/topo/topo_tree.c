@@ -30,7 +30,7 @@ static bool parse_count(const char **at, int *n) {
   return value >= 1 && value <= MOST_RANKS;
 }
 
-/* Adds numbers to the list of a level. If the last run has the same size, it is extended. */
+/* Appends numbers to the list of a level. Extends the last run if it has the same size. */
 static bool add_run(tt_tree *t, int level, int size, int times) {
   const int first = t->level[level].at;
   int *n = &t->level[level].n;
@@ -49,7 +49,7 @@ static bool add_run(tt_tree *t, int level, int size, int times) {
   return true;
 }
 
-/* Reads a list such as "(4,3*9,4)" for a level. */
+/* Reads the list of a level, such as "(4,3*9,4)". */
 static bool read_list(tt_tree *t, int level, const char **at) {
   do {
     int size, times = 1;
@@ -65,7 +65,7 @@ static bool read_list(tt_tree *t, int level, const char **at) {
   return *(*at)++ == ')';
 }
 
-/* If a list is `times` as long as the number of parents, it gives the number of ranks in each domain. */
+/* Adds a level of ranks, for a list with the number of ranks in each domain. The list has `times` entries per parent. */
 static void list_of_ranks(tt_tree *t, int times) {
   int level = t->levels - 1;
   t->level[level + 1] = t->level[level];
@@ -124,7 +124,7 @@ bool tt_tree_equal(const tt_tree *a, const tt_tree *b) {
   return memcmp(a, b, sizeof *a) == 0; /* unused bytes are 0 in both */
 }
 
-/* Returns the run of the list that contains the g-th domain, or the last run if g is past the end. */
+/* Returns the run of the list that contains the g-th domain. If g is past the end, returns the last run. */
 static const tt_tree_run *run_of_domain(const tt_tree *t, int level, int g) {
   const tt_tree_run *run = &t->run[t->level[level].at];
   int lo = 0, hi = t->level[level].n - 1;

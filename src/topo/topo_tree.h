@@ -13,7 +13,7 @@
 
 enum { TT_TREE_LEVELS = 12, TT_TREE_RUNS = 128, TT_TREE_TEXT = 256 };
 
-/* A run of adjacent domains that contain the same number of domains of the next level. */
+/* A run of adjacent domains, each of which contains the same number of domains of the next level. */
 typedef struct tt_tree_run {
   int size, times;
   int before, first; /* number of domains before this run, and of the domains inside those */
@@ -32,22 +32,21 @@ typedef struct tt_tree {
   tt_tree_run run[TT_TREE_RUNS];
 } tt_tree;
 
-/* Parses the text. Returns TUTTI_ERR_ARG for a syntax error, with a message that says where it is and what was expected. */
+/* Parses a topology. Returns TUTTI_ERR_ARG for a syntax error, with a message that says where it is and what was expected. */
 tutti_status tt_tree_parse(const char *text, tt_tree *tree);
 bool tt_tree_equal(const tt_tree *a, const tt_tree *b);
-/* Return the number of domains of a level in the g-th domain of the level above, and the index of the first of them in the
- * level. For level 0, g is 0, and the number is the total. */
+/* Return the number of domains of a level in the g-th domain of the level above, and the index of the first of these domains.
+ * For level 0, g is 0, and the number is the total. */
 int tt_tree_count(const tt_tree *tree, int level, int g);
 int tt_tree_first(const tt_tree *tree, int level, int g);
 /* Returns the first rank of the g-th domain of a level. */
 int tt_tree_rank(const tt_tree *tree, int level, int g);
-/* Returns the domain of a level that contains a rank, which must be in the g-th domain of the level above (level 0: g =
- * 0). */
+/* Returns the domain of a level that contains a rank of the g-th domain of the level above. For level 0, g is 0. */
 int tt_tree_domain(const tt_tree *tree, int level, int g, int rank);
-/* Appends to the text of a tree. *at is the length of the text. If the text does not fit, *at grows beyond `size`. */
+/* Appends to the text of a tree, which has *at characters. If the result does not fit, *at becomes larger than `size`. */
 void tt_levels_add(char *text, size_t size, size_t *at, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-/* Appends a list such as "4,3" or "40*99,39". */
+/* Appends a list to the text, such as "4,3" or "40*99,39". */
 void tt_levels_add_numbers(char *text, size_t size, size_t *at, const int *each, int n);
 
 #endif

@@ -32,7 +32,7 @@ uint64_t tt_trace_cut(tt_trace *t) {
   return t->last = now;
 }
 
-/* Returns true if the step continues the last event. */
+/* Returns true if the event continues the last recorded one, so that both become one event. */
 static bool goes_on(const tt_trace *t, const tt_event *e) {
   const uint32_t n = atomic_load_explicit(&t->steps.n, memory_order_relaxed);
   if (n == t->before || !n) return false;

@@ -55,7 +55,7 @@ typedef struct tt_tape {
 
 enum { TT_TRACE_CALLS = 256, TT_TRACE_NAMES = 64 };
 
-/* A call and the plan that it ran. Events refer to it by its index in a table. */
+/* A call and the plan that ran it. Events refer to it by its index in the table. */
 typedef struct tt_traced_call {
   uint64_t key;
   uint32_t coll, type, op, slices;
@@ -69,7 +69,7 @@ typedef struct tt_trace_clock {
   int64_t offset, error; /* offset to the first rank's clock, and its uncertainty, in ns */
 } tt_trace_clock;
 
-/* Identifies the communicator and the rank of a trace. */
+/* Identifies the communicator and the rank that a trace belongs to. */
 typedef struct tt_trace_id {
   uint64_t comm, job;        /* ids of the communicator and the job, equal on all ranks */
   int rank, ranks, job_rank; /* job_rank: the rank in the job */
@@ -118,18 +118,17 @@ static inline uint64_t tt_trace_now(const tt_trace *t) {
   return tt_trace_ns();
 }
 
-/* Returns the time at which a step starts: the end of the last step, unless a poll since then found that a peer was not
- * ready. */
+/* Returns the start time of a step. It is the end of the last step, unless a later poll found that a peer was not ready. */
 static inline uint64_t tt_trace_mark(const tt_trace *t) {
   return t->inside && t->awaits < 0 ? t->last : tt_trace_now(t);
 }
 
-/* Records a part of an operation that started at `begin` and has ended. Without bytes, records only the wait before it. */
+/* Records a part of an operation that started at `begin` and ends now. If `bytes` is 0, records only the wait before it. */
 void tt_trace_step(tt_trace *t, tt_event_kind kind, uint64_t begin, uint64_t seq, int peer,
                    uint64_t bytes, uint32_t step);
-/* Ends the current interval, because the time that follows belongs to no step. The next step starts now at the earliest. */
+/* Ends the current interval, because the following time belongs to no step. The next step cannot start earlier than now. */
 uint64_t tt_trace_cut(tt_trace *t);
-/* To be called at the start and the end of a call. */
+/* Call these at the start and at the end of a call. */
 void tt_trace_enter(tt_trace *t, bool waits);
 void tt_trace_leave(tt_trace *t, tt_event_kind kind);
 static inline void tt_trace_in(tt_trace *t, bool waits) {
@@ -138,7 +137,7 @@ static inline void tt_trace_in(tt_trace *t, bool waits) {
 static inline void tt_trace_out(tt_trace *t, tt_event_kind kind) {
   if (__builtin_expect(t != NULL, 0)) tt_trace_leave(t, kind);
 }
-/* To be called at the start of a blocking collective. */
+/* Call this at the start of a blocking collective. */
 static inline void tt_trace_call(tt_trace *t) {
   tt_trace_enter(t, true);
   t->blocking = true;
@@ -147,8 +146,8 @@ void tt_trace_add(tt_tape *tape, const tt_event *event);
 
 /* ---- the file (trace_file.c) ---- */
 
-/* Prepares the file for this job, unless another rank has done so. On error, logs a warning, which is the only one, and
- * returns false. */
+/* Prepares the trace file for this job, unless another rank has prepared it. On error, logs the only warning about the file
+ * and returns false. */
 bool tt_trace_claim(const char *path, uint64_t job, uint64_t origin);
 void tt_trace_write(const char *path, const tt_trace *trace);
 

@@ -39,7 +39,7 @@ static void warn(const char *path, const char *why) {
 
 /* ---- opening ---- */
 
-/* Opens the file for reading and writing, and locks it. Returns -1 after logging a warning. */
+/* Opens and locks the file for reading and writing. On error, logs a warning and returns -1. */
 static int open_trace_locked(const char *path, struct stat *s) {
   const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666);
   if (fd < 0) {
@@ -66,7 +66,7 @@ typedef struct head {
   uint64_t job, claimed, origin;
 } head;
 
-/* Reads the header of an existing file. Returns false if it is not a trace. */
+/* Reads the header of an existing file. Returns false if the file is not a trace. */
 static bool read_trace_header(int fd, head *h) {
   char text[256];
   const ssize_t n = pread(fd, text, sizeof text - 1, 0);
@@ -115,7 +115,7 @@ static void flush_writer(writer *w) {
   w->text.length = 0;
 }
 
-/* Copies a string, replacing characters that JSON would require to be escaped. */
+/* Copies a string. Replaces characters that would need escapes in JSON. */
 static const char *copy_json_safe(char *to, size_t size, const char *from) {
   size_t n = 0;
   for (; *from && n + 1 < size; from++) {
@@ -134,7 +134,7 @@ static int steps_lane(const tt_trace *t) {
   return 2 * t->id.lane;
 }
 
-/* Writes the beginning of an event that describes a lane. Its arguments follow. */
+/* Writes the beginning of a metadata event for a lane. The caller writes the arguments. */
 static void say_meta(writer *w, const char *name, int tid) {
   tt_text_add(&w->text, ",\n{\"name\":\"%s\",\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"args\":{", name,
               w->trace->id.job_rank, tid);
@@ -226,7 +226,7 @@ static void say_name(writer *w, const tt_event *e) {
   tt_text_add(&w->text, ",\"cat\":\"%s\"", l->category);
 }
 
-/* Writes a line of an event. `phase` is 'X', or 'b' and 'e': operations in flight may overlap, so each has two lines. */
+/* Writes one line of an event. `phase` is 'X', or 'b' and 'e' for operations in flight, which overlap and have two lines. */
 static void say_line(writer *w, const tt_event *e, int tid, char phase) {
   const uint64_t ns = (uint64_t)(w->scale * (double)(e->end - e->begin));
   const int pid = w->trace->id.job_rank;
@@ -256,7 +256,7 @@ static void say_event(writer *w, const tt_event *e, int tid) {
   if (flies) say_line(w, e, tid, 'e');
 }
 
-/* Finds the end of the last complete event: at the closing bracket, or before the remains of a killed rank's write. */
+/* Finds the end of the last complete event, which is before the closing bracket or before a killed rank's partial text. */
 static off_t find_events_end(int fd, off_t size) {
   char text[8 << 10];
   const off_t from = size > (off_t)sizeof text ? size - (off_t)sizeof text : 0;
@@ -269,7 +269,7 @@ static off_t find_events_end(int fd, off_t size) {
   return -1;
 }
 
-/* Computes the conversion of ticks to the file's time from two known instants: the tape's creation and now. */
+/* Computes the conversion from ticks to the file's time. Both times are known for the tape's creation and for now. */
 static void set_clock(writer *w, uint64_t origin) {
   const tt_trace *t = w->trace;
   const uint64_t tick1 = tt_trace_now(t), ns1 = tt_trace_ns();

@@ -42,7 +42,7 @@ static bool quote_at(tt_race *s, int i, bool ask, tt_quote *o) {
   return there;
 }
 
-/* Adds the fastest of `n` candidates: first a few of each family, then any. */
+/* Adds the fastest of `n` candidates to the race. The first pass adds only a few of each family, the second adds any. */
 static tutti_status add_rivals(tt_race *s, const rival *rivals, int n) {
   tutti_status status = TUTTI_OK;
   const int most = s->at[0].price > TT_RACE_SLOW ? MOST_SLOW : TT_RACE_MOST;
@@ -99,7 +99,7 @@ static void say_when(char when[24]) {
   if (gmtime_r(&now, &utc)) strftime(when, 24, "%Y-%m-%dT%H:%M:%SZ", &utc);
 }
 
-/* Adds an entry to the communicator's wisdom on all ranks and, on rank 0, to the wisdom of the process. */
+/* Adds an entry to the communicator's wisdom on all ranks. On rank 0, also adds it to the wisdom of the process. */
 static tutti_status learn(tt_race *s, tt_wisdom_entry *entry) {
   say_when(entry->when);
   if (!tt_plans_learn(s->comm, entry))
@@ -111,7 +111,7 @@ static tutti_status learn(tt_race *s, tt_wisdom_entry *entry) {
   return TUTTI_OK;
 }
 
-/* Records the winner. If won < 0, records that the call could not be measured and should not be tried again. */
+/* Records the winner of the race. If won < 0, records that the call could not be measured and should not be tried again. */
 static tutti_status record_winner(tt_race *s, int won) {
   tt_wisdom_entry e = {.key = s->problem.key, .bytes = s->problem.bytes, .slices = 1};
   if (won >= 0) {
@@ -127,7 +127,7 @@ static tutti_status record_winner(tt_race *s, int won) {
   return learn(s, &e);
 }
 
-/* Returns the name of a plan, which is never freed, or "" if out of memory. */
+/* Returns the name of a plan as a string that is never freed, or "" if out of memory. */
 static const char *kept_name(const tt_plan_spec *plan) {
   const tt_plan_spec *kept;
   return tt_plan_spec_named(plan->text, &kept) ? "" : kept->text;

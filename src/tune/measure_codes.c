@@ -11,7 +11,7 @@
 #include "measure.h"
 #include "race.h"
 
-/* Compression is not tried if its estimate is higher by more than this factor. */
+/* Compression is not measured if its predicted time is longer by more than this factor. */
 static const double AT_MOST = 2;
 
 static tutti_status find_both(tt_race *s) {

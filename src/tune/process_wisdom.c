@@ -27,7 +27,7 @@ static tutti_status unreadable(const char *path) {
   return tt_fail(TUTTI_ERR_ARG, "the wisdom '%.200s' cannot be read: %s", path, strerror(errno));
 }
 
-/* Parses an open file. An empty file is valid, because a process may be about to write it. */
+/* Parses an open file. An empty file is valid, because another process may be about to write it. */
 static tutti_status parse_file(int fd, const char *path, tt_wisdom *w) {
   char what[260];
   size_t n = 0;
@@ -43,8 +43,8 @@ static tutti_status parse_file(int fd, const char *path, tt_wisdom *w) {
   return status;
 }
 
-/* Loads the file. A missing file gives an empty list. Returns TUTTI_ERR_ARG, with a message, if the file cannot be read or
- * is not wisdom. */
+/* Loads the wisdom in a file. If the file does not exist, the list is empty. Returns TUTTI_ERR_ARG, with a message, if the
+ * file cannot be read or does not contain wisdom. */
 static tutti_status load_wisdom(const char *path, tt_wisdom *w) {
   const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
   if (fd < 0) return errno == ENOENT ? TUTTI_OK : unreadable(path);
@@ -53,7 +53,7 @@ static tutti_status load_wisdom(const char *path, tt_wisdom *w) {
   return status;
 }
 
-/* Opens and locks the file. Retries if it was replaced while this process waited for the lock. */
+/* Opens and locks the file. Retries if another process replaced the file while this process waited for the lock. */
 static int open_wisdom_locked(const char *path) {
   for (int look = 0; look < 100; look++) {
     struct stat mine, there;
@@ -70,7 +70,7 @@ static int open_wisdom_locked(const char *path) {
   return -1;
 }
 
-/* Writes a new file in the same folder, then renames it to `path`. */
+/* Writes a new file in the same folder and renames it to `path`. */
 static bool replace(const char *path, mode_t mode, const char *text, size_t n) {
   char *beside = malloc(strlen(path) + 40);
   if (!beside) return false;
@@ -91,8 +91,8 @@ static tutti_status unwritable(const char *path) {
                  strerror(errno));
 }
 
-/* Merges w into the file. Returns TUTTI_ERR_ARG if the existing file is not wisdom, or TUTTI_ERR_SYSTEM if it cannot be
- * written. */
+/* Merges w into the file. Returns TUTTI_ERR_ARG if the existing file does not contain wisdom, or TUTTI_ERR_SYSTEM if the file
+ * cannot be written. */
 static tutti_status save_wisdom(const char *path, const tt_wisdom *w) {
   tt_wisdom all = {.at = NULL};
   tt_text t = {.at = NULL};

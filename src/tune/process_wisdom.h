@@ -5,16 +5,16 @@
 
 #include "wisdom.h"
 
-/* Flags that the first rank sends to the others before a communicator exists. */
+/* Flags that the first rank sends to the other ranks before a communicator exists. */
 enum { TT_WISDOM_MEASURES = 1, TT_WISDOM_EXISTS = 2, TT_AGGREGATOR_NAMED = 4 };
-/* Returns the flags of this process. The first call reads the file that TUTTI_WISDOM names. TT_AGGREGATOR_NAMED is set if
- * TUTTI_AGGREGATOR is. */
+/* Returns the flags of this process. The first call reads the file that TUTTI_WISDOM names. TT_AGGREGATOR_NAMED is set if the
+ * environment variable TUTTI_AGGREGATOR is set. */
 uint32_t tt_wisdom_announce(void);
-/* Copies the entries of a placement. Returns false if out of memory. */
+/* Copies the entries with this stamp, which identifies a placement. Returns false if out of memory. */
 bool tt_wisdom_pick(uint32_t stamp, tt_wisdom *picked);
-/* Adds a measured entry, which is stamped with its placement. */
+/* Adds a measured entry, which must have the stamp of its placement. */
 void tt_wisdom_keep(const tt_wisdom_entry *entry);
-/* To be called at exit: writes the measured entries to the file, and frees all entries. */
+/* Call this at exit. Writes the measured entries to the file and frees all entries. */
 void tt_wisdom_end(void);
 
 #endif

@@ -23,7 +23,7 @@ static const double BUDGET = 0.25, LEAST_GAIN = 0.02, LEAST_TIME = 1e-9;
 
 /* ---- the plans that run ---- */
 
-/* Returns a built-in op of the type instead of a user's function, which must not see invented numbers. */
+/* Returns the call's op or, instead of a user's function, a built-in op. The function must not see invented numbers. */
 static tutti_op stand_in(const tt_call *c) {
   const tt_user_op *user = tt_coll_reduces(c->coll) ? tt_op_user(c->op) : NULL;
   if (!user || !user->fn) return c->op;
@@ -48,7 +48,7 @@ tutti_status tt_race_add(tt_race *s, const tt_choice *choice, double price) {
 
 /* ---- memory ---- */
 
-/* Finds the blocks that the call reads and writes, and whether it is in place. */
+/* Finds the blocks that the call reads and writes, and determines whether the call is in place. */
 static void lay_out_vectors(tt_race *s) {
   const tt_call *c = s->asked;
   const size_t block = s->problem.bytes / s->outline.blocks;
@@ -63,7 +63,7 @@ static void lay_out_vectors(tt_race *s) {
       s->writes && s->reads && (uintptr_t)c->src - s->from == (uintptr_t)c->dst - s->first;
 }
 
-/* Allocates the source and the result, as one vector if in place, otherwise as two. Returns false if out of memory. */
+/* Allocates the vectors of the trials: one if the call is in place, otherwise two. Returns false if out of memory. */
 static bool alloc_trial_vectors(tt_race *s) {
   const size_t part = tt_round_up(s->problem.bytes, 4096);
   s->call = *s->asked;
@@ -88,7 +88,7 @@ static tutti_status meet(tt_race *s) {
   return tt_call_own(s->comm, call, true);
 }
 
-/* Replaces each number by its maximum over all ranks. */
+/* Replaces each number with its maximum over all ranks. */
 static tutti_status agree_on_most(tt_race *s, double *at, size_t n) {
   const tt_call call = {.coll = TUTTI_ALLREDUCE,
                         .src = at,
@@ -116,7 +116,7 @@ static void read_result(const tt_race *s) {
   __asm__ volatile("" ::"r"(sum)); /* keeps the compiler from removing the loop */
 }
 
-/* Times a cycle without the call, at the start of a round. */
+/* Measures the time that writing and reading the vectors takes without a call, at the start of a round. */
 static void time_touch(tt_race *s, int calls) {
   const double from = tt_seconds();
   for (int i = 0; i < calls; i++) {
@@ -126,10 +126,9 @@ static void time_touch(tt_race *s, int calls) {
   s->touch = (tt_seconds() - from) / calls;
 }
 
-/* Times the calls of a plan in a round. The first call is not timed (with compression, as many calls as are timed), because
- * it pays for the state that the previous plan left, such as cold caches or used-up burst credit. The time ends when the
- * last rank has finished: a rank that only sends finishes early, and a rank that starts late may find that all its data has
- * arrived. */
+/* Times the calls of a plan in one round. Some calls at the beginning are not timed (one, or with compression as many as are
+ * timed), because the previous plan has left cold caches or used-up burst credit. The time ends when the last rank has
+ * finished. A rank that only sends finishes early, and a rank that starts late may find that all its data has arrived. */
 static tutti_status time_one(tt_race *s, const tt_runner *x, int calls, double *seconds) {
   tutti_status status = TUTTI_OK;
   for (int i = 0; i < (s->real ? calls : 1) && !status; i++)
@@ -147,7 +146,7 @@ static tutti_status time_one(tt_race *s, const tt_runner *x, int calls, double *
   return status;
 }
 
-/* Runs each plan once. Each time becomes that of the slowest rank. */
+/* Runs each plan in one round. The time of a plan is that of the slowest rank. */
 static tutti_status one_round(tt_race *s, int calls, double *seconds) {
   tutti_status status = TUTTI_OK;
   time_touch(s, calls);
@@ -158,8 +157,8 @@ static tutti_status one_round(tt_race *s, int calls, double *seconds) {
   return status ? status : agree_on_most(s, seconds, (size_t)s->n);
 }
 
-/* Runs each plan for the first time, which sets up channels and touches memory. Also computes how many calls and rounds fit
- * in the budget. */
+/* Runs each plan for the first time, to set up channels and touch memory. Also computes the number of calls and rounds that
+ * fit in the budget. */
 static tutti_status warm_up(tt_race *s, int *rounds) {
   double seconds[TT_RACE_MOST] = {0}, all = 0, least = HUGE_VAL;
   tutti_status status = one_round(s, 1, seconds);
@@ -185,7 +184,7 @@ static int compare_doubles(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* Computes the median of the rounds, and the spread of the middle half, or of all rounds if there are fewer than five. */
+/* Computes the median of the rounds, and the spread of their middle half (of all rounds, if they are fewer than five). */
 static void judge(tt_runner *x) {
   const int n = x->rounds;
   double sorted[TT_RACE_ROUNDS];
@@ -203,7 +202,7 @@ static double extreme(const tt_runner *x, bool most) {
   return v;
 }
 
-/* Returns the index of the fastest plan that has not dropped out. */
+/* Returns the index of the fastest plan among those still in the race. */
 static int fastest(tt_race *s) {
   int best = -1;
   for (int i = 0; i < s->n; i++) {
@@ -213,8 +212,7 @@ static int fastest(tt_race *s) {
   return best;
 }
 
-/* Drops each plan whose best round was slower than the worst round of the fastest plan. Returns false if only one plan is
- * left. */
+/* Drops each plan whose best round is slower than the fastest plan's worst round. Returns false if only one plan remains. */
 static bool drop_losers(tt_race *s) {
   const tt_runner *best = &s->at[fastest(s)];
   int in = 0;
@@ -226,14 +224,14 @@ static bool drop_losers(tt_race *s) {
   return in > 1;
 }
 
-/* Returns true if x won at least three of four rounds. Fluctuations between rounds affect both runners equally. */
+/* Returns true if x won at least three quarters of the rounds. A slow round affects both plans equally. */
 static bool mostly_beats(const tt_runner *x, const tt_runner *own) {
   int won = 0;
   for (int r = 0; r < own->rounds; r++) won += x->times[r] < own->times[r];
   return 4 * won >= 3 * own->rounds;
 }
 
-/* Returns the fastest plan if it is better by more than chance; otherwise the plan with the least predicted time. */
+/* Returns the fastest plan if its lead is too large for chance. Otherwise returns the plan with the least predicted time. */
 static int winner(tt_race *s) {
   const int best = fastest(s);
   const tt_runner *own = &s->at[0], *x = &s->at[best];

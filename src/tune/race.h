@@ -38,11 +38,11 @@ typedef struct tt_race {
 
 /* Initializes a race without plans. */
 void tt_race_begin(tt_race *s, tutti_comm *comm, const tt_call *asked);
-/* Adds a plan, unless it is already part of the race. */
+/* Adds a plan to the race, unless it already takes part. */
 tutti_status tt_race_add(tt_race *s, const tt_choice *choice, double price);
-/* Runs the plans, if there are several and all ranks have enough memory. *won is the index of the fastest plan, or -1.
- * `mine` is this rank's status from finding the plans, and `reserved` means that it has memory for the result. If one rank
- * failed to find the plans, all ranks get an error. Sets *may_record if all ranks have memory for the result. */
+/* Runs the race if it has several plans and all ranks have enough memory. Sets *won to the index of the fastest plan, or to
+ * -1. `mine` is this rank's status from finding the plans. If finding them failed on one rank, all ranks get an error. Sets
+ * *may_record if `reserved` is true on all ranks, which means that they have memory for the result. */
 tutti_status tt_race_run(tt_race *s, tutti_status mine, bool reserved, int *won, bool *may_record);
 
 #endif
