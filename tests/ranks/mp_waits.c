@@ -6,6 +6,7 @@
  *            (pass_time.h).
  * Ranks: none; tests/sh/waits.sh runs it, and tests/sh/over.sh under Open MPI
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -151,8 +152,27 @@ static void play(const struct row *r, bool interrupt) {
   for (;;) pause();
 }
 
+/* All ranks pass a barrier, and rank 0 continues once rank 1 has left it: inside it, rank 1 could take the next message. */
+static tutti_status leave_barrier(char number) {
+  enum { RANKS = 64 };
+  int32_t me = (int32_t)getpid(), pids[RANKS];
+  sigset_t signal;
+  sigemptyset(&signal);
+  sigaddset(&signal, SIGUSR1);
+  if (tutti_comm_size(comm) > RANKS) return TUTTI_ERR_ARG;
+  tutti_status status = tutti_allgather(comm, &me, pids, 1, TUTTI_INT32);
+  if (!status) status = tutti_barrier(comm);
+  if (!status && number == '1') kill(pids[0], SIGUSR1);
+  if (!status && number == '0') sigtimedwait(&signal, NULL, &(struct timespec){.tv_sec = 20});
+  return status;
+}
+
 int main(int argc, char **argv) {
+  sigset_t signal;
   end_after(100);
+  sigemptyset(&signal);
+  sigaddset(&signal, SIGUSR1);
+  pthread_sigmask(SIG_BLOCK, &signal, NULL); /* for leave_barrier, in all threads */
   for (size_t i = 0; i < sizeof rows / sizeof *rows && argc > 2; i++) {
     const struct row *r = &rows[i];
     const char *number = getenv("TUTTI_RANK") ? getenv("TUTTI_RANK") : getenv("OMPI_COMM_WORLD_RANK");
@@ -160,7 +180,8 @@ int main(int argc, char **argv) {
     setenv(r->part == COMES ? "TUTTI_TIMEOUT" : "TUTTI_CONNECT_TIMEOUT", "30", 0);
     tutti_log_set(hear, NULL);
     if (tutti_newcomer() && r->part == REPLACED) play(r, strcmp(argv[2], "interrupt") == 0);
-    if (r->part != NONE && (start_comm(&comm) || tutti_barrier(comm)))
+    if (r->part != NONE &&
+        (start_comm(&comm) || (r->part == COMES ? leave_barrier(*number) : tutti_barrier(comm))))
       return fprintf(stderr, "%s\n", tutti_error()), 1;
     if (r->part == REPLACED && *number == '1') return 1;
     if (r->part != REPLACED && *number == '0') play(r, strcmp(argv[2], "interrupt") == 0);
