@@ -147,9 +147,9 @@ static char *read_all(const char *path) {
   return text;
 }
 
-/* Returns the schedules of all ranks as text. If the number of ranks is given and no file has the given name, these
- * are the schedules of an algorithm. Otherwise the file is read. Returns NULL after an error message. The caller
- * frees the text with free, which also suits text from the library. */
+/* Returns the schedules of all ranks as text. If a file has the given name, reads the schedules from it. Otherwise
+ * the name must be that of an algorithm, and the number of ranks must be given. Returns NULL after an error message. The
+ * caller frees the text with free. */
 static char *schedules(const char *what, const plan_options *o) {
   bool file = strcmp(what, "-") == 0 || access(what, R_OK) == 0;
   if (file) return read_all(what);

@@ -194,7 +194,7 @@ static const char explain_usage[] =
     "                         chosen plan, ! the plans that the op, the contract or --algo\n"
     "                         rule out\n" EXPLAIN_MEASURED;
 
-/* Prints the model parameters on which the estimates are based, which are the lines of the profile without its comments. */
+/* Prints the model parameters that the estimates use: the lines of the profile without comments. */
 static void print_figures(const price_options *o) {
   char *all = NULL;
   if (!o->here || o->json || tutti_profile_text(&all)) return;

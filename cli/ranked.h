@@ -32,7 +32,7 @@ int job_fail_alike(int status);
 
 /* The MPI that this command is linked with, such as "ompi", or NULL if the command is not linked with an MPI. */
 extern const char *const job_family;
-/* Creates a communicator of all ranks. It must be freed before the call of job_leave, which ends the job. */
+/* Creates a communicator of all ranks. Free it before you call job_leave, which ends the job. */
 tutti_status job_join(tutti_comm **comm);
 void job_leave(void);
 

@@ -233,7 +233,7 @@ static bool find_call(reader *r, uint32_t *what) {
   return true;
 }
 
-/* Handles the event that ends the flight of a message. The event before it must be the begin of this flight. */
+/* Handles the event at the end of a message's flight. The preceding event must be the start of this flight. */
 static bool end_flight(reader *r, double ts) {
   trace_data *d = r->d;
   trace_event *e = d->nevents ? &d->events[d->nevents - 1] : NULL;

@@ -26,7 +26,7 @@ typedef int tutti_interrupt_fn(void *ctx);
 TUTTI_API void tutti_interrupt_set(tutti_interrupt_fn *fn, void *ctx);
 
 /** Call the function that the calling thread has set with tutti_interrupt_set. Returns 1 if it ends the wait, otherwise 0.
- *  For code that waits for other ranks by other means, such as a store, a gather or a launcher. */
+ *  Useful in code that waits for other ranks without tutti, for example in a store or a launcher. */
 TUTTI_API int tutti_interrupted(void);
 
 /** For Python bindings: a METH_VARARGS function whose `self` is a pair (function, list). It calls the

@@ -48,7 +48,8 @@ TUTTI_API tutti_status tutti_unique_id_lasting(tutti_id *id);
 TUTTI_API tutti_status tutti_unique_id_growing(int ranks, int newcomers, tutti_id *id);
 
 /** A report from a launcher to the process that opened the id. A part is the group of ranks that one launcher started on a
- *  host. The number of a part is that of its first rank. The comment of each field gives its value if it is unused. */
+ *  host. The number of a part is that of its first rank. The comment of each field says which value means that it is
+ *  not used. */
 typedef struct tutti_newcomer_news {
   size_t size;    /* size of this struct */
   int part;       /* number of the reporting part */

@@ -110,7 +110,7 @@ typedef struct tutti_net {
    * before. If `clean` is 0, or if sends are still in flight, some messages will never be received, and these must not be
    * mistaken for messages of another network. */
   void (*close)(void *self, int clean);
-  /* Returns the reason why the last function that failed has failed. The text is valid until the next call. */
+  /* Returns the error message of the last function that failed. The text is valid until the next call. */
   const char *(*error)(void *self);
   /* Writes what happened to a lost peer, in up to 120 characters that continue "rank 3 (pid 812) ", and returns 1. If this
    * function returns 0, or is NULL, the peer is assumed to have died. */

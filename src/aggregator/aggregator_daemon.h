@@ -94,7 +94,7 @@ size_t tt_uplink_room(const tt_uplink *u);
 void tt_uplink_put(tt_uplink *u, const void *bytes, size_t n);
 /* Returns true if anything was sent. */
 bool tt_uplink_send(tt_uplink *u);
-/* Reads up to n bytes of those that have arrived. Returns the number of bytes read. */
+/* Reads up to n of the bytes that have arrived. Returns the number of bytes read. */
 size_t tt_uplink_read(tt_uplink *u, void *to, size_t n);
 
 #endif

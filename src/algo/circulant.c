@@ -133,7 +133,7 @@ static circulant_message circulant_up(const circulant *c, int t) {
                              peer > 0 ? block_in(c, c->above, t) : -1};
 }
 
-/* Returns the message that this rank receives from below on the circle in round t. */
+/* Returns the message that this rank receives in round t from its lower neighbour on the circle. */
 static circulant_message circulant_in(const circulant *c, int t) {
   const int peer = tt_mod((int64_t)c->me - skip_in(c, t), c->P);
   return (circulant_message){tt_mod((int64_t)peer + c->root, c->P),

@@ -126,7 +126,8 @@ static tutti_status prove(const tt_ask *asked, int slices, int flight) {
   return status;
 }
 
-/* Estimates the prover's work from this rank's schedule. A plan that is too large is then not built for all ranks. */
+/* Estimates the prover's work from this rank's schedule, so that a plan that is too large is never built for all
+ * ranks. */
 static tutti_status is_too_large(const tt_ask *ask, int slices, bool *is) {
   tt_sched *mine;
   const tutti_status status = tt_algo_build(ask, &mine);

@@ -41,8 +41,8 @@ typedef struct tt_sim_task {
   double o, copying, reducing;
 } tt_sim_task;
 
-/* The times of a step or of a message's departure or arrival (numbered consecutively), and the event that it waited for. The
- * next message of a port need not wait for L, because the port is free before L has passed. If a message departs and arrives
+/* The times of a step or of a message's departure or arrival (numbered consecutively), and the event that it waited for. A
+ * port can send its next message before L has passed. If a message departs and arrives
  * at the same time, both events have the same cause. */
 typedef struct tt_sim_timing {
   double ready, end;

@@ -123,8 +123,8 @@ static tutti_status find_place(tt_meet_line *up, const tt_rendezvous *r, int por
   return tt_meet_foreign(up);
 }
 
-/* Returns the maximum number of ranks that one agent serves. This leaves enough file descriptors to the program.
- * Additional ranks get another agent. */
+/* Returns the maximum number of ranks that one agent serves. The limit leaves enough file descriptors for the
+ * program. Further ranks are served by another agent. */
 static int locals_here(void) {
   struct rlimit most;
   if (getrlimit(RLIMIT_NOFILE, &most)) return FEW_LOCALS;

@@ -112,8 +112,8 @@ static bool shifted_span(const tt_span *a, const tt_span *b, int by, const tt_sc
   return true;
 }
 
-/* Returns the index of the peer of b that corresponds to the first peer of a, shifted, or -1 if the peers differ. A
- * range of all ranks may start at any rank. */
+/* Returns the index of the peer of b that corresponds to the first peer of a, shifted, or -1 if the peers differ. If
+ * a range contains all ranks, it may start at any rank. */
 static int shifted_peers(const tt_peers *a, const tt_peers *b, int by, int ranks) {
   const int first = tt_mod((int64_t)tt_peer_rank(a, 0, ranks) + by, ranks);
   if (a->count != b->count) return -1;

@@ -34,7 +34,8 @@ bool tt_comm_failed(const tutti_comm *comm);
 bool tt_call_is_exact(const tutti_comm *comm, const tt_call *call);
 /* Describes a call as a schedule without steps, which has only the ranks that take part and the blocks of the vector. */
 tt_sched tt_call_outline(const tutti_comm *comm, const tt_call *call);
-/* Returns the call for a barrier, an allreduce of one byte with an ignored result. If comm is NULL, the call has no buffer. */
+/* Returns the call that implements a barrier. It is an allreduce of one byte, and its result is ignored. If comm is NULL, the
+ * call has no buffer. */
 tt_call tt_barrier_call(tutti_comm *comm);
 tt_chooser *tt_chooser_for(const tutti_comm *comm, const tt_call *call);
 /* Describes a recorded call in words, such as "allreduce of 10 int64, sum" (diagnose.c). */

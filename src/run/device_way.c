@@ -14,7 +14,7 @@ static bool is_shaped(tt_shape shape) {
   return shape == TT_SHAPE_ONE_SHOT || shape == TT_SHAPE_TWO_SHOT;
 }
 
-/* Estimates the times of a sum by kernels and by the host. Returns false if it is not known how ranks share devices. */
+/* Estimates how long a sum takes on the device and on the host. Returns false if it is not known how ranks share devices. */
 static bool price(const tutti_comm *comm, uint64_t bytes, double plan, tt_device_price *price) {
   const int devices = tt_stager_devices(comm->flight->stager);
   const tt_profile *p = &comm->plans->setting.profile;

@@ -205,8 +205,8 @@ typedef struct tt_peer_ops {
 
 /* ---- the network, if the wire has one ---- */
 
-/* The arguments for splitting a wire's network. All ranks of the wire call `split`, except if the new network has a number;
- * then only the ranks of the new network call it. */
+/* The arguments for splitting a wire's network. If the new network has a number, only its ranks call `split`.
+ * Otherwise all ranks of the wire call it. */
 typedef struct tt_split {
   int color, key;
   int32_t asks;       /* smallest request of all ranks, for tutti_comm_grow */
@@ -280,7 +280,7 @@ typedef struct tt_outside_ops {
   /* Transfers messages that contain no data, because no run pushes or pulls them. Returns true if it made progress. */
   bool (*drive)(tt_wire *w);
   /* Called after the connection to the outside process was lost. Returns true if the process still accepts connections; in
-   * that case it may have ended the sums because a rank died. Waits for at most 0.1 s. */
+   * that case the outside process may have closed the connection because a rank died. Waits for at most 0.1 s. */
   bool (*answers)(const tt_wire *w);
   /* The communicator has ended: ends its sums on all members. */
   void (*quit)(tt_wire *w);
