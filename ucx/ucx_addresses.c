@@ -2,7 +2,7 @@
  * to watch other hosts.
  *
  * Idea       A host publishes the addresses of devices that UCX uses first. It publishes link-local addresses
- *            (src/meet/reach.c) only if it has no others; a watcher tries them on the link of its own first link-local
+ *            (src/meet/reach.c) only if it has no others; a watcher tries them on the link of its first link-local
  *            address. TUTTI_INTERFACE, a device or an address, excludes all others.
  * Invariant  With TUTTI_INTERFACE, the port is open only on that interface. A host that does not have it opens no
  *            port, and is not watched.

@@ -2,7 +2,7 @@
  *
  * Idea       The schedules are simulated. A step starts when the steps and messages that it waits for have ended. A
  *            message occupies a port of its sender and one of its reader for alpha + bytes * beta. Processors copy and
- *            reduce. The closed forms in the papers are not implemented; they serve as tests (test_price.c).
+ *            reduce. test_price.c compares the result with the closed forms of the papers.
  * Links      A link that leaves a domain of the machine (a node, a rack) is shared by the messages that the domain's
  *            ranks send out of it in the same round. A domain may have several such links (topologies.h).
  * Uniform    If all ranks do the same with partners that do the same, one rank is simulated for all.

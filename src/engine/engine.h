@@ -112,8 +112,8 @@ typedef struct tt_coding {
 typedef struct tt_run tt_run;
 typedef struct tt_operation tt_operation;
 
-/* The callback for the `awaits` functions. They call it, with the step, for each peer whose data or acknowledgement is missing,
- * until the callback returns true. In that case they return true themselves. */
+/* The callback for the `awaits` functions. A step waits for a peer if the peer's data or acknowledgement is missing. The
+ * functions call it for each such peer and step until it returns true, and then return true themselves. */
 typedef bool tt_awaits_fn(void *ctx, int peer, uint32_t step);
 
 /* A specialized loop, which replaces the steps of a recognised schedule (line.c, arena.c). */

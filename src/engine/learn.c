@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "learn.h"
 
-/* better: the maximum ratio of times at which the other way replaces the usual one. RARE: the minimum ratio between the
- * lengths of a period and of a trial. most: a limit on the ratio of times that is assumed for a trial, since
+/* better: the other way replaces the usual one if it takes less than this fraction of the usual time. RARE: the minimum
+ * ratio between the lengths of a period and of a trial. most: a limit on the ratio of times that is assumed for a trial, since
  * measurements may be wrong. */
 static const double better = 0.95, most = 8;
 enum { RARE = 100 };

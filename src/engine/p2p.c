@@ -121,7 +121,7 @@ static void remove_receive(tt_p2p *p2p, tt_p2p_message *m) {
   tt_p2p_message **link = &p2p->wanted.first;
   while (*link != m) link = &(*link)->next;
   queue_take(&p2p->wanted, link);
-  count_receive(p2p, m->opened ? m->got.source : m->peer, false);
+  count_receive(p2p, tt_p2p_peer(m), false);
 }
 
 bool tt_p2p_withdraw(tt_p2p *p2p, tt_p2p_message *m) {

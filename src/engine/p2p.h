@@ -52,10 +52,14 @@ tt_p2p_message *tt_p2p_progress(tt_p2p *p2p, bool *moved, tutti_status *status);
 tt_p2p_message *tt_p2p_drop(tt_p2p *p2p);
 /* Returns the i-th message that waits for other ranks: first a send for each rank, then all receives. NULL past the end. */
 const tt_p2p_message *tt_p2p_waiting(const tt_p2p *p2p, int i);
+/* Returns the other rank of a message; TUTTI_ANY_SOURCE if the sender is not known yet. */
+static inline int tt_p2p_peer(const tt_p2p_message *m) {
+  return m->opened && !m->sends ? m->got.source : m->peer;
+}
 /* Returns true if the message waits for a particular rank. */
 static inline bool tt_p2p_awaits(const tt_p2p_message *m, int rank) {
-  return m->opened && !m->sends ? m->got.source == rank
-                                : m->peer == rank || m->peer == TUTTI_ANY_SOURCE;
+  const int peer = tt_p2p_peer(m);
+  return peer == rank || peer == TUTTI_ANY_SOURCE;
 }
 /* Describes a message in words, for example "receive 10 double with tag 3". */
 void tt_p2p_words(bool sends, uint64_t count, tutti_type type, int tag, char *text, size_t size);

@@ -39,8 +39,8 @@ static bool leaves_host(const tt_run *r, const tt_transfer *t) {
          !(w->near.wire && w->near.rank[t->peer] >= 0);
 }
 
-/* Returns the first virtual rank with which this rank exchanges data. All such ranks have consecutive numbers. If there are
- * several aggregators, they belong to the same one. */
+/* Returns the first of the virtual ranks that exchange data with this rank. They have consecutive numbers, and one aggregator
+ * hosts them all. */
 static int first_virtual(const tt_run *r) {
   const tt_program *p = r->program;
   int first = p->sched->ranks;

@@ -55,7 +55,7 @@ typedef struct tt_rendezvous {
 tutti_status tt_rendezvous_read(const char *text, tt_rendezvous *r);
 /* Starts a thread that serves a rendezvous until all ranks have connected, or until the process ends. If r->port is 0, the system
  * chooses a port, which is stored there. If *r already has a key and hosts, they are kept. If `lasting`, the ranks may bootstrap
- * again once all of them have connected and left. The caller detaches *thread or passes it to tt_rendezvous_end. */
+ * again after every rank has connected and left. The caller detaches *thread or passes it to tt_rendezvous_end. */
 tutti_status tt_rendezvous_serve(tt_rendezvous *r, bool lasting, pthread_t *thread);
 /* Waits until all peers have been notified of the failure, but at most 5 s. */
 void tt_rendezvous_end(pthread_t thread);

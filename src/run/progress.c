@@ -186,7 +186,7 @@ static bool drive_operations(tutti_comm *comm) {
 /* A rank that only sends never waits for others, so once in this many operations it checks whether it was aborted. */
 enum { LOOK_EVERY = 16 };
 
-/* Makes one pass over the operations of a communicator, in the order in which they started. If nothing moves, and periodically,
+/* Makes one pass over the operations of a communicator, oldest first. If nothing moves, and periodically,
  * also polls the network, which may yield the core. */
 static bool progress_comm(tutti_comm *comm) {
   if (atomic_load_explicit(&comm->flight->abort, memory_order_relaxed) == 2)

@@ -220,7 +220,7 @@ void tt_report_late_message(tutti_comm *comm, tt_wait_policy *p, uint64_t waited
   if (!complains(comm, p, waited)) return;
   tt_p2p_words(!m->sends, m->count, m->type, m->tag, words, sizeof words);
   snprintf(what, sizeof what, ", to %s", words);
-  report_late(comm, p, waited, m->opened && !m->sends ? m->got.source : m->peer, what);
+  report_late(comm, p, waited, tt_p2p_peer(m), what);
 }
 
 void tt_report_undelivered(tutti_comm *comm, tt_wait_policy *p, uint64_t waited, int peer) {

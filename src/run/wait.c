@@ -63,7 +63,7 @@ static void show_message(tutti_comm *comm, tt_wait_policy *p, const tt_p2p_messa
   STORE(s->waits_in, (uint64_t)m->tag);
   STORE(s->type, (uint32_t)m->type);
   STORE(s->count, m->count);
-  publish_wait(comm, p, m->opened && !m->sends ? m->got.source : m->peer);
+  publish_wait(comm, p, tt_p2p_peer(m));
 }
 
 typedef struct awaited {

@@ -5,7 +5,7 @@
 tar -cf - --exclude=./.git --exclude=./build --exclude='./build-*' --exclude=./dist . | tar -xf - -C "$work"
 cd "$work" || exit 1
 rc=0
-{ $python tests/support/additions.py && make -s -j2 CFLAGS=-O0 BUILD=b all && cc -Iinclude adds.c b/libtutti.a -pthread -lm -o adds; } >out 2>err || rc=$?
+{ $python tests/support/additions.py && env -u MAKEFLAGS -u MAKELEVEL make -s -j2 CFLAGS=-O0 BUILD=b all && cc -Iinclude adds.c b/libtutti.a -pthread -lm -o adds; } >out 2>err || rc=$?
 ok "the copy is built, at the places that CONTRIBUTING.md names" all "status 0"
 [ $rc = 0 ] || sed 's/^/# /' err | tail -20
 TUTTI=$work/b/tutti
@@ -31,3 +31,5 @@ priced() { # PATHS
 priced 1 && one=$(tail -n 1 out)
 priced 4096
 ok "a topology: all domains share a link" all "status 0" '[ "$(tail -n 1 out)" != "$one" ]'
+echo "1..14"
+exit $bad

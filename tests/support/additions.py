@@ -1,7 +1,8 @@
 """additions.py - makes each addition that CONTRIBUTING.md describes, in a copy of the tree (tests/sh/additions.sh).
 
 Use        additions.py      in the copy
-Invariant  an addition touches only the places that CONTRIBUTING.md names for it.
+Invariant  an addition touches only the places that CONTRIBUTING.md names for it. Lines go before code, never before a
+           comment, whose words may change.
 SPDX-License-Identifier: BSD-3-Clause"""
 
 HEAD = "/* %s - an addition of tests/support/additions.py. SPDX-License-Identifier: BSD-3-Clause */\n"
@@ -47,7 +48,7 @@ const tt_algo tt_row_algo = {
 """)
 insert("src/algo/algos.def", "TT_ALGO(naive)", "TT_ALGO(row)\nTT_ALGO(collect)\n")
 
-# An operation: three places. The bits in which an even number of operands differ from 1.
+# An operation: three places. A bit of the result of bxnor is 1 if an even number of operands have a 0 there.
 insert("include/tutti.h", "  TUTTI_LAND,\n", "  TUTTI_BXNOR,\n")
 insert("src/core/types.c", '    [TUTTI_LAND] = {"land", INTEGER},\n', '    [TUTTI_BXNOR] = {"bxnor", INTEGER},\n')
 insert("src/kernel/kernel_table.h", "  KERNEL(land_##bits,", "  KERNEL(bxnor_##bits, u##bits, AS_IS, a ^ ~b) \\\n")
@@ -57,7 +58,7 @@ insert("src/kernel/kernel_table.h", ", LOGICAL(bits) }", ", XNOR(bits)")
 # A type: three places.
 insert("include/tutti.h", "  TUTTI_TYPE_COUNT", "  TUTTI_UINT128,\n  TUTTI_INT128,\n")
 insert("src/core/types.def", "#undef TT_TYPE\n", 'TT_TYPE(UINT128, "uint128", unsigned __int128, INTEGER, (u, 128))\nTT_TYPE(INT128, "int128", __int128, INTEGER, (i, 128))\n')
-insert("src/kernel/kernel_table.h", "/* ---- floating point: any NaN becomes",
+insert("src/kernel/kernel_table.h", "static inline float canon_float(",
        "typedef unsigned __int128 ALIAS u128;\ntypedef __int128 ALIAS i128;\nINTEGER(128, unsigned __int128, __int128)\n\n")
 
 # A topology: one file and one line. All domains of a level share one link.
@@ -70,11 +71,11 @@ static tt_links the_bus(const tt_cost_model *model, int level, const tt_sim_mess
 
 const tt_topology tt_topology_bus = {.links_of = the_bus, .same_numbers = true};
 """)
-insert("src/cost/topologies.h", "/* The topology of a level. */", "extern const tt_topology tt_topology_bus;\n")
+insert("src/cost/topologies.h", "const tt_topology *tt_topology_at(", "extern const tt_topology tt_topology_bus;\n")
 insert("src/cost/topologies.c", "  if (model->torus) return", "  if (link->paths == 4096) return &tt_topology_bus;\n")
 
-# A collective: as allgather, by an algorithm of its own.
-insert("include/tutti.h", "/* ------------------------------------------------------------- requests --- */",
+# A collective, which does what allgather does, and an algorithm for it.
+insert("include/tutti.h", "TUTTI_API tutti_status tutti_request_start(",
        "TUTTI_API tutti_status tutti_collect(tutti_comm *comm, const void *src, void *dst, size_t count, tutti_type type);\n"
        "TUTTI_API tutti_status tutti_collect_start(tutti_comm *comm, const void *src, void *dst, size_t count, tutti_type type,\n"
        "                                           tutti_request **request);\n")

@@ -17,7 +17,7 @@ typedef struct peer {
   void *ctx;
   uint64_t host;           /* ranks with the same number share an agent */
   int rank, ranks, rounds; /* the rank leaves after `rounds` rounds */
-  int fails_in;            /* the round in which the rank fails, from 1; 0 if it does not fail */
+  int fails_in;            /* the rank fails in this round, counted from 1; 0: never */
   double limit, took;
   bool stays; /* waits for a while before it leaves */
   tutti_status status;

@@ -1,5 +1,5 @@
-/* three_ranks.h - setup and teardown of cmocka tests in which one thread makes invalid calls on
- * communicators of three ranks.
+/* three_ranks.h - setup and teardown of cmocka tests with three ranks in one thread, which makes
+ * invalid calls.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef THREE_RANKS_H
 #define THREE_RANKS_H
