@@ -73,12 +73,9 @@ void Mail::add(const char *what, c10::intrusive_ptr<Task> task, bool receives, s
   if (over_) throw std::runtime_error(std::string("tutti: ") + what + ": this process group has been destroyed");
   letters_.push_back({task, nullptr, receives, n, {}});
   const Outcome failed = outcome_of(start(&letters_.back()));
-  if (failed)
-    fail(failed);
-  else
-    advance();
+  if (failed) over(std::prev(letters_.end()), failed);
+  advance();
   announce(lock);
-  if (failed) return;
   if (!worker_) worker_ = quiet_thread([this] { work(); });
   changed_.notify_all();
   if (!works_here() || task->settled()) return;

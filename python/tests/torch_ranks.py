@@ -397,6 +397,25 @@ def wrong():
     return "" if x[0] == dist.get_world_size() else "the group is of no use any more"
 
 
+def wrong_tag():
+    """a send that cannot start leaves the pending receive as it is"""
+    size, rank = dist.get_world_size(), dist.get_rank()
+    if size == 1:
+        return ""
+    x = torch.zeros(1)
+    receive = dist.irecv(x, (rank - 1) % size)
+    try:
+        dist.send(torch.ones(1), (rank + 1) % size, tag=-1)
+        return "nothing was said"
+    except Exception as e:
+        if "tag" not in str(e):
+            return str(e)
+    send = dist.isend(torch.tensor([rank + 1.0]), (rank + 1) % size)
+    receive.wait()
+    send.wait()
+    return "" if x[0] == (rank - 1) % size + 1 else f"received {x[0]}"
+
+
 def given_back():
     """a group that is destroyed ends its threads"""
     size, rank = dist.get_world_size(), dist.get_rank()
@@ -426,7 +445,7 @@ def main():
     if dist.get_rank() == 0:
         print(f"# {'compiled' if tutti.torch.COMPILED else 'in Python: ' + tutti.torch.WHY_PLAIN}", flush=True)
     for function in (sums, copies, every_layout, shared_memory, uneven, messages, futures, profiled, training, in_the_heap,
-                     optimizer, wrong, given_back, words):
+                     optimizer, wrong, wrong_tag, given_back, words):
         if function.__name__ in sys.argv[1:] or not sys.argv[1:]:
             test(function)
     if dist.get_rank() == 0:
