@@ -71,9 +71,7 @@ else
 fi
 # Over MPI: hello_mpi.c, compiled with each MPI's mpicc, started by its mpirun and by `tutti run`.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
-# Two Open MPI programs that mpirun did not start would both make this folder, and one of them might fail.
-export OMPI_MCA_orte_tmpdir_base=$work
-mkdir "$work/ompi.$(hostname).$(id -u)" && touch "$work/ompi.$(hostname).$(id -u)/kept"
+open_mpi_in "$work"
 said() { # said COMMAND ...: two ranks run, and each prints the sum
   TOKEN=$token LD_LIBRARY_PATH=$there/lib timeout 60 "$@" >"$work/out" 2>"$work/err" &&
     [ "$(grep -cE "^rank [01] of 2 on .*: the ranks' sum is 1, by " "$work/out")" = 2 ]

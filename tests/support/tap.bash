@@ -80,6 +80,12 @@ job() {
   spend
   busy=$((spent - before))
 }
+# open_mpi_in DIR: Open MPI keeps its files in DIR. Programs of Open MPI that mpirun did not start would all make the
+# folder of this user there, and one of them might fail, so it exists, with a file that keeps it.
+open_mpi_in() {
+  export OMPI_MCA_orte_tmpdir_base=$1
+  mkdir -p "$1/ompi.$(hostname).$(id -u)" && : >"$1/ompi.$(hostname).$(id -u)/kept"
+}
 # background ARGS...: the same in the background, SIGINT and SIGQUIT not ignored;
 # pid in $job. wait_job: its status in rc; "hangs" after 30 s.
 background() {
