@@ -413,7 +413,8 @@ static const tt_channel_ops channel_ops = {
     .push = push, .head = head, .view = view, .release = release, .pull = pull};
 static const tt_peer_ops peer_ops = {
     .read_record = read_record, .alive = alive, .pid = pid, .shown = shown, .close = close_wire};
-static const tt_outside_ops outside_ops = {.begin = begin_run,
+static const tt_outside_ops outside_ops = {.name = "aggregator",
+                                           .begin = begin_run,
                                            .over = is_over,
                                            .drive = drive,
                                            .answers = answers,

@@ -347,22 +347,6 @@ static void aggregate_build(tt_builder *b, const tt_ask *ask) {
   }
 }
 
-/* Proposes parameters with share= first, then every tree shape that has exactly this number of ranks, then some with levels. */
-static bool aggregate_samples(int ranks, int i, tt_text *params) {
-  if (tt_share_sample(ranks, &i, params)) return true;
-  for (int striped = 0; striped < 2; striped++)
-    for (int trees = 1; trees <= 3; trees++)
-      for (int arity = 2; arity <= 6; arity++)
-        for (int data = ranks - 1; data >= 1; data--) {
-          const int each = switches(data, arity);
-          if (data + (striped ? each : trees * each) != ranks || i-- > 0) continue;
-          tt_text_add(params, "data=%d,arity=%d,trees=%d%s", data, arity, trees,
-                      striped ? ",striped" : "");
-          return true;
-        }
-  return tt_helpers_sample(ranks, i, params);
-}
-
 const tt_algo tt_aggregate_algo = {
     .name = "aggregate",
     .does = TT_DOES_ALLREDUCE | TT_DOES_ROOTED | TT_DOES_BLOCKS,
@@ -382,7 +366,6 @@ const tt_algo tt_aggregate_algo = {
     .refuse = aggregate_refuse,
     .blocks = aggregate_blocks,
     .build = aggregate_build,
-    .samples = aggregate_samples,
     .plans = tt_helpers_plan,
     .entries = {{"aggregate", TT_CANDIDATE,
                  "helpers sum, a part of the vector each: aggregate(data=6)",

@@ -61,7 +61,7 @@ enum {
   TT_STAGE_OUTER = 1,
   TT_STAGE_MIDDLE = 2,
   TT_STAGE_INNER = 4,
-  TT_STAGE_FITS = 8 /* fits every composition, so the samples use it */
+  TT_STAGE_FITS = 8 /* fits every composition; tests compose such stages */
 };
 #define TT_PROPOSED "*"
 typedef struct tt_stage_use {
@@ -84,20 +84,17 @@ typedef struct tt_algo {
    * if the reason becomes known only while it builds the schedule. */
   uint32_t (*blocks)(const tt_ask *ask);
   void (*build)(tt_builder *b, const tt_ask *ask);
-  /* Appends the i-th sample of parameters for this number of ranks, or returns false if there are at most i samples. Tests
-   * and proofs use the samples in addition to the family's entries. If the callback is NULL, they use only the entries. */
-  bool (*samples)(int ranks, int i, tt_text *params);
   /* Appends the i-th set of parameters that may be the fastest for these ranks and levels, in addition to the entries (see
    * tt_algo_next_plan). Returns false past the last set. If the callback is NULL, only the entries are considered. */
   bool (*plans)(int ranks, const char *levels, int i, tt_text *params);
-  tt_suggestion sample[TT_ENTRIES],
-      plan[TT_ENTRIES]; /* fixed lists, used if the callback is NULL */
+  tt_suggestion plan[TT_ENTRIES]; /* a fixed list, used if the callback is NULL */
   /* Returns true if all ranks execute the same steps (see tt_algo_uniform). If the callback is NULL, this is taken as false. */
   bool (*uniform)(const tt_ask *ask, const tt_tree *tree);
   /* Returns a lower bound on the number of messages that each rank sends one after another. Called only for uniform
    * plans. If the callback is NULL, the number can only be found by building the schedule. */
   int (*rounds)(const tt_ask *ask);
-  /* Returns true if the plan has a tree on each level (see tt_algo_leaders). If the callback is NULL, this is taken as false. */
+  /* Returns true if the plan has a tree on each level (see tt_algo_leaders). If the callback is NULL, this is taken as false.
+   * Returns true if the plan has a tree on each level (see tt_algo_leaders). If the callback is NULL, this is taken as false. */
   bool (*leaders)(const tt_ask *ask, const tt_tree *tree);
   /* Lists the stages of the plan (see tt_algo_stages). If the callback is NULL, the plan is not a composition. */
   int (*stages)(const tt_ask *ask, const tt_tree *tree, tt_level_stage list[]);
@@ -127,11 +124,6 @@ uint32_t tt_one_block(const tt_ask *ask);
 uint32_t tt_block_per_rank(const tt_ask *ask);
 bool tt_uniform_without_levels(const tt_ask *ask, const tt_tree *tree);
 bool tt_uniform_power_of_two(const tt_ask *ask, const tt_tree *tree);
-
-/* tt_algo_family returns the name of the i-th family that proposes samples, or NULL past the end. tt_algo_sample appends
- * the text of its i-th sample for this number of ranks to `name`, and returns false past the end. */
-const char *tt_algo_family(int i);
-bool tt_algo_sample(int family, int ranks, int i, tt_text *name);
 
 /* The state of an iteration over plans. Initialize it with {0}. */
 typedef struct tt_plan_walk {

@@ -82,7 +82,6 @@ const tt_algo tt_binomial_algo = {
                 .wrong = "radix goes from 2 to 16"}},
     .blocks = tt_block_per_rank,
     .build = binomial_build,
-    .sample = {{"radix=3", 0}, {"radix=4", 0}, {"radix=5", 0}, {"radix=6", 0}, {"radix=7", 0}},
     .plan = {{"radix=4", 3}, {"radix=8", 5}},
     .entries = {{"binomial", TT_CANDIDATE, "blocks of a subtree of a binomial tree go together",
                  "Thakur, Rabenseifner, Gropp 2005"}},

@@ -72,51 +72,6 @@ static void blueconnect_build(tt_builder *b, const tt_ask *ask) {
   }
 }
 
-/* Appends the sizes as levels with invented names. */
-static void add_levels(const int *size, int n, tt_text *params) {
-  static const char *const names[] = {"room", "rack", "node", "chip", "core", "unit"};
-  for (int i = 0; i < n; i++) tt_text_add(params, "%s%s:%d", i ? " " : "", names[i % 6], size[i]);
-}
-
-static bool blueconnect_samples(int ranks, int i, tt_text *params) {
-  static const char *const how[] = {"halving", "ring"};
-  const int P = ranks, half = P / 2, third = P / 3;
-  switch (i) {
-    case 0: tt_text_add(params, "node:%d", P); return true;
-    case 1: tt_text_add(params, "node:(%d)", P); return true;
-  }
-  i -= 2;
-  if (P >= 2 && i < 2) {
-    tt_text_add(params, "node:(%d,%d),%s", P - half, half, how[i]);
-    return true;
-  }
-  i -= P >= 2 ? 2 : 0;
-  if (P >= 6 && i < 6) {
-    const int rest = P - third - 1;
-    if (i < 2)
-      tt_text_add(params, "node:(%d,1,%d),%s", rest, third, how[i]);
-    else if (i < 4)
-      tt_text_add(params, "rack:2 node:(%d,1,%d,%d),%s", rest - 1, third - 1, 2, how[i % 2]);
-    else if (i < 5)
-      tt_text_add(params, "rack:2 node:(2,1) core:(%d,%d,1)", P - half, half - 1);
-    else
-      tt_text_add(params, "node:3 core:(%d,1,%d),seq=3.2.1/halving", third, rest);
-    return true;
-  }
-  i -= P >= 6 ? 6 : 0;
-  int sizes[TT_LEVELS];
-  for (int k = 0, n; (n = tt_group_split(P, k, sizes)); k++) {
-    const int composed = n <= 3 ? TT_STAGE_SAMPLES : 0;
-    if (i < 2 + composed) {
-      add_levels(sizes, n, params);
-      if (i < 2) tt_text_add(params, ",%s", how[i]);
-      return i < 2 || tt_stages_sample(sizes, n, i - 2, params);
-    }
-    i -= 2 + composed;
-  }
-  return false;
-}
-
 /* First proposes every way to choose between halving and ring for each level, then compositions. */
 static bool blueconnect_plans(int ranks, const char *levels, int i, tt_text *params) {
   tt_tree tree;
@@ -158,7 +113,6 @@ const tt_algo tt_blueconnect_algo = {
     .refuse = blueconnect_refuse,
     .blocks = blueconnect_blocks,
     .build = blueconnect_build,
-    .samples = blueconnect_samples,
     .plans = blueconnect_plans,
     .uniform = blueconnect_uniform,
     .stages = blueconnect_stages,

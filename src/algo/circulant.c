@@ -181,14 +181,6 @@ static void circulant_build(tt_builder *b, const tt_ask *ask) {
   (ask->coll == TUTTI_BROADCAST ? circulant_broadcast : circulant_reduce)(b, &c);
 }
 
-static bool circulant_samples(int ranks, int i, tt_text *params) {
-  static const int n[] = {1, 2, 3, 5, 6, 7, 12, 17};
-  (void)ranks;
-  if (i >= (int)(sizeof n / sizeof *n)) return false;
-  tt_text_add(params, "n=%d", n[i]);
-  return true;
-}
-
 /* Proposes n = 2, 8, 16, 32 and so on; n = 4 is already an entry. The number of ranks is limited because the simulation
  * handles each message of every rank. */
 static bool circulant_plans(int ranks, const char *levels, int i, tt_text *params) {
@@ -204,7 +196,6 @@ const tt_algo tt_circulant_algo = {
     .params = {{"n", TT_PARAM_NUMBER, .lo = 1, .hi = 1 << 16, .wrong = "n goes from 1 to 65536"}},
     .blocks = circulant_blocks,
     .build = circulant_build,
-    .samples = circulant_samples,
     .plans = circulant_plans,
     .entries = {{"circulant", TT_CANDIDATE,
                  "n blocks in n - 1 + ceil(log2 P) rounds, each rank busy in all", "Traeff 2024"}},

@@ -43,12 +43,6 @@ static const char *consistent_refuse(const tt_ask *ask) {
   return NULL;
 }
 
-static bool consistent_samples(int ranks, int i, tt_text *params) {
-  if (i == 0) tt_text_add(params, "rank-order");
-  if (i > 0) tt_text_add(params, "i=%d", i - 1);
-  return i <= tt_ceil_log2((uint64_t)ranks) + 1;
-}
-
 static uint32_t consistent_blocks(const tt_ask *ask) {
   return keeps_whole_vector(ask) ? 1 : (uint32_t)ask->ranks;
 }
@@ -121,7 +115,8 @@ static void go_through_the_cube(cube *c) {
   }
 }
 
-/* Runs the last fold, if no pair_up follows, and stores the vectors in tmp at the places where go_through_the_cube reads them. */
+/* Runs the last fold, if no pair_up follows, and stores the vectors in tmp at the places where go_through_the_cube reads them.
+ * Runs the last fold, if no pair_up follows, and stores the vectors in tmp at the places where go_through_the_cube reads them. */
 static void fold_into_the_cube(cube *c, int n) {
   const int m = c->N, kept = 2 * m - n;
   tt_fold_down(&c->f, 0, n, m, members(c, LEFT, kept, n - m, 1));
@@ -216,7 +211,8 @@ static bool consistent_plans(int ranks, const char *levels, int i, tt_text *para
   return i < tt_ceil_log2((uint64_t)ranks);
 }
 
-/* With rank-order, returns false unless P is a power of two, because otherwise some ranks have a partner and others have none. */
+/* With rank-order, returns false unless P is a power of two, because otherwise some ranks have a partner and others have none.
+ * With rank-order, returns false unless P is a power of two, because otherwise some ranks have a partner and others have none. */
 static bool consistent_uniform(const tt_ask *ask, const tt_tree *tree) {
   return !tree && (!keeps_whole_vector(ask) || power_of_two(ask->ranks));
 }
@@ -229,7 +225,6 @@ const tt_algo tt_consistent_algo = {
     .refuse = consistent_refuse,
     .blocks = consistent_blocks,
     .build = consistent_build,
-    .samples = consistent_samples,
     .plans = consistent_plans,
     .uniform = consistent_uniform,
     .stage = {{"i=0", 0}, {"i=1", 0}, {"i=2", 0}, {"rank-order", 0}},

@@ -82,35 +82,6 @@ static void fold_build(tt_builder *b, const tt_ask *ask) {
   tt_build_weave(b, from, rings_of(ask));
 }
 
-/* Appends a pseudorandom sequence determined by `u`. */
-static void any_sequence(int n, uint64_t u, tt_text *params) {
-  tt_text_add(params, "seq=%d", n);
-  for (; n > 1; u = tt_mix(u + 1)) {
-    n -= 1 + (int)(u % (uint64_t)(n / 2));
-    tt_text_add(params, ".%d", n);
-  }
-}
-
-static bool fold_samples(int ranks, int i, tt_text *params) {
-  static const char *const how[] = {"ring", "ring,inner", "halving", "halving,inner"};
-  enum { CYCLIC = 6, HOWS = sizeof how / sizeof *how };
-  int sizes[TT_LEVELS];
-  if (i < CYCLIC) { /* a sequence and a generator of the circle */
-    uint64_t u = tt_mix((uint64_t)ranks * 64 + (uint64_t)i);
-    int stride = 1 + (int)(tt_mix(u) % (uint64_t)ranks);
-    while (tt_gcd(stride, ranks) != 1) stride = stride % ranks + 1;
-    any_sequence(ranks, u, params);
-    if (i == 2) tt_text_add(params, ",stride=-1,rings=%d", 2 + ranks % 3);
-    if (i % 2) tt_text_add(params, ",stride=%d", stride);
-    return true;
-  }
-  i -= CYCLIC;
-  const int n = tt_group_split(ranks, i / HOWS, sizes);
-  tt_group_print(params, sizes, n);
-  tt_text_add(params, ",%s", how[i % HOWS]);
-  return n;
-}
-
 /* Proposes two simultaneous rings, a sequence that falls by a quarter in each step, and circles of prime sizes. */
 static bool fold_plans(int ranks, const char *levels, int i, tt_text *params) {
   int sizes[TT_LEVELS];
@@ -155,7 +126,6 @@ const tt_algo tt_fold_algo = {
     .refuse = fold_refuse,
     .blocks = fold_blocks,
     .build = fold_build,
-    .samples = fold_samples,
     .plans = fold_plans,
     .uniform = fold_uniform,
     .rounds = fold_rounds,

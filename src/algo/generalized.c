@@ -190,22 +190,6 @@ static void generalized_build(tt_builder *b, const tt_ask *ask) {
     tt_fold_up(&w.f, w.step[i].level, w.step[i].n, w.step[i].m, TT_DST);
 }
 
-/* Proposes every r on a single circle, then each factorization of P, in both orders and with every r. */
-static bool generalized_samples(int ranks, int i, tt_text *params) {
-  const int log = tt_ceil_log2((uint64_t)ranks);
-  const int variants = log + 3; /* more than any factorization has steps; larger r wrap around */
-  if (i <= log) {
-    tt_text_add(params, "r=%d", i);
-    return true;
-  }
-  i -= log + 1;
-  tt_group g = {.ranks = ranks};
-  g.levels = tt_group_split(ranks, i / (2 * variants), g.size);
-  tt_group_print(params, g.size, g.levels);
-  tt_text_add(params, ",r=%d%s", i / 2 % variants % (steps_down(&g) + 1), i % 2 ? ",inner" : "");
-  return g.levels;
-}
-
 /* Returns a group with one circle for the odd part of P, followed by circles of two ranks, such as 3x2x2. */
 static tt_group twos_behind_odd(int ranks) {
   const int twos = ranks & -ranks, odd = ranks / twos;
@@ -251,7 +235,6 @@ const tt_algo tt_generalized_algo = {
     .refuse = generalized_refuse,
     .blocks = generalized_blocks,
     .build = generalized_build,
-    .samples = generalized_samples,
     .plans = generalized_plans,
     .uniform = generalized_uniform,
     .entries = {{"generalized(latency)", TT_CANDIDATE,

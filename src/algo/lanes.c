@@ -32,15 +32,11 @@ static const char *lanes_refuse(const tt_ask *ask) {
 }
 
 /* Proposes n = 3, 4, 6, 8, 12 and so on; n = 2 is already an entry. */
-static bool lanes_samples(int ranks, int i, tt_text *params) {
+static bool lanes_plans(int ranks, const char *levels, int i, tt_text *params) {
+  (void)levels;
   const int n = i % 2 ? 4 << i / 2 : 3 << i / 2;
   tt_text_add(params, "n=%d", n);
   return n <= ranks;
-}
-
-static bool lanes_plans(int ranks, const char *levels, int i, tt_text *params) {
-  (void)levels;
-  return lanes_samples(ranks, i, params);
 }
 
 static uint32_t lanes_blocks(const tt_ask *ask) {
@@ -201,7 +197,6 @@ const tt_algo tt_lanes_algo = {
     .refuse = lanes_refuse,
     .blocks = lanes_blocks,
     .build = lanes_build,
-    .samples = lanes_samples,
     .plans = lanes_plans,
     .uniform = lanes_uniform,
     .stage = {{"n=2", TT_STAGE_OUTER | TT_STAGE_FITS},

@@ -132,11 +132,6 @@ static void pat_build(tt_builder *b, const tt_ask *ask) {
   if (x.unrolled) copy_vector(&x, false);
 }
 
-static bool pat_samples(int ranks, int i, tt_text *params) {
-  tt_text_add(params, "buffer=%d", i < 4 ? 1 + i : 1 << (i - 1));
-  return i < 4 || 1 << (i - 1) < ranks;
-}
-
 const tt_algo tt_pat_algo = {
     .name = "pat",
     .does = TT_DOES_ALLREDUCE | TT_DOES_BLOCKS,
@@ -144,7 +139,6 @@ const tt_algo tt_pat_algo = {
                 .wrong = "buffer goes from 1 to 1048576"}},
     .blocks = tt_block_per_rank,
     .build = pat_build,
-    .samples = pat_samples,
     .plan = {{"buffer=4", 9}, {"buffer=16", 33}},
     .uniform = tt_uniform_power_of_two,
     .stage = {{"", 0}},

@@ -76,7 +76,8 @@ const tt_arg *tt_plan_spec_levels(const tt_plan_spec *spec);
 const tt_arg *tt_plan_spec_stages(const tt_plan_spec *spec);
 
 bool tt_plan_spec_equal(const tt_plan_spec *a, const tt_plan_spec *b);
-/* Returns true if the plan has the same family and all of these parameters. fold(ring,rings=2) is one of fold(ring). */
+/* Returns true if the plan has the same family and all of these parameters. For example, fold(ring,rings=2) matches
+ * fold(ring). */
 bool tt_plan_spec_is_one_of(const tt_plan_spec *spec, const tt_plan_spec *family);
 /* Appends the form of a plan, which consists of its sorted parameters. Numbers that grow with the ranks are omitted. */
 void tt_plan_spec_form(const tt_plan_spec *spec, tt_text *form);

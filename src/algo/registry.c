@@ -55,18 +55,6 @@ const char *tutti_algo_source(int i) {
   return entry ? entry->source : NULL;
 }
 
-/* Returns the i-th of the families that propose samples, or NULL past the last one. */
-static const tt_algo *sampled(int i) {
-  for (int f = 0; f < FAMILIES && i >= 0; f++)
-    if ((families[f]->samples || families[f]->sample[0].params) && i-- == 0) return families[f];
-  return NULL;
-}
-
-const char *tt_algo_family(int i) {
-  const tt_algo *algo = sampled(i);
-  return algo ? algo->name : NULL;
-}
-
 /* Appends the parameters of a list's i-th proposal. Returns false past the last proposal for these ranks and levels. */
 static bool proposed(const tt_suggestion *list, int ranks, const char *levels, int i,
                      tt_text *params) {
@@ -81,20 +69,6 @@ static bool proposed(const tt_suggestion *list, int ranks, const char *levels, i
 static bool plan_of(const tt_algo *algo, int ranks, const char *levels, int i, tt_text *params) {
   return algo->plans ? algo->plans(ranks, levels, i, params)
                      : proposed(algo->plan, ranks, levels, i, params);
-}
-
-bool tt_algo_sample(int family, int ranks, int i, tt_text *name) {
-  const tt_algo *algo = sampled(family);
-  if (!algo) return false;
-  const size_t length = name->length;
-  tt_text_add(name, "%s(", algo->name);
-  const bool is =
-      algo->samples ? algo->samples(ranks, i, name) : proposed(algo->sample, ranks, "", i, name);
-  if (is)
-    tt_text_add(name, ")");
-  else
-    name->length = length;
-  return is;
 }
 
 /* Appends the i-th plan that a family proposes, or returns false past the last plan. */

@@ -92,11 +92,6 @@ static void scan_build(tt_builder *b, const tt_ask *ask) {
     exclusive(b, ask);
 }
 
-static bool scan_samples(int ranks, int i, tt_text *params) {
-  tt_text_add(params, "chain,segments=%d", 1 + i + ranks % 2);
-  return i < 6;
-}
-
 const tt_algo tt_scan_algo = {
     .name = "scan",
     .does = TT_DOES_PREFIX,
@@ -106,7 +101,6 @@ const tt_algo tt_scan_algo = {
     .refuse = scan_refuse,
     .blocks = scan_blocks,
     .build = scan_build,
-    .samples = scan_samples,
     .plan = {{"chain,segments=1", 3},
              {"chain,segments=2", 3},
              {"chain,segments=4", 3},

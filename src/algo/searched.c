@@ -55,15 +55,11 @@ static const char *searched_refuse(const tt_ask *ask) {
              : "schedules were searched for 3 to 8 ranks";
 }
 
-static bool searched_samples(int ranks, int i, tt_text *params) {
+static bool searched_plans(int ranks, const char *levels, int i, tt_text *params) {
+  (void)levels;
   const story *s = story_at(ranks, i);
   if (s) tt_text_add(params, "T=%d", s->rounds);
   return s;
-}
-
-static bool searched_plans(int ranks, const char *levels, int i, tt_text *params) {
-  (void)levels;
-  return searched_samples(ranks, i, params);
 }
 
 /* ---- messages ---- */
@@ -320,7 +316,6 @@ const tt_algo tt_searched_algo = {
     .refuse = searched_refuse,
     .blocks = tt_block_per_rank,
     .build = searched_build,
-    .samples = searched_samples,
     .plans = searched_plans,
     .stage = {{TT_PROPOSED, TT_STAGE_OUTER}},
     .entries = {{"searched", TT_NAMED,

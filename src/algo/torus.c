@@ -87,22 +87,6 @@ static void torus_build(tt_builder *b, const tt_ask *ask) {
   tt_build_weave(b, from, parts_of(&t));
 }
 
-/* Proposes every factorization as dimensions. Then proposes the same with the last factor as the number of ranks per node. */
-static bool torus_samples(int ranks, int i, tt_text *params) {
-  static const char *const names[] = {"v", "w", "x", "y", "z"};
-  int factor[TT_LEVELS];
-  if (ranks > 1 && i == 0) {
-    tt_text_add(params, "x:%d node:1", ranks);
-    return true;
-  }
-  const int n = tt_group_split(ranks, (i - 1) / 2, factor);
-  for (int k = 0; k < n; k++)
-    tt_text_add(params, "%s%s:%d", k ? " " : "", k + 1 == n && i % 2 ? "node" : names[k % 5],
-                factor[k]);
-  if (n && i % 2 == 0) tt_text_add(params, " node:1");
-  return n;
-}
-
 static bool torus_uniform(const tt_ask *ask, const tt_tree *tree) {
   torus t;
   return !torus_of(ask, &t) && tt_group_fits(&t.group, tree);
@@ -115,7 +99,6 @@ const tt_algo tt_torus_algo = {
     .refuse = torus_refuse,
     .blocks = torus_blocks,
     .build = torus_build,
-    .samples = torus_samples,
     .plan = {{"LEVELS", 0}},
     .uniform = torus_uniform,
     .entries = {{"torus", TT_CANDIDATE,

@@ -121,14 +121,6 @@ static bool nth_parts(const int *size, int n, int *i, tt_text *params) {
   return false;
 }
 
-/* Proposes each factorization of the number of ranks in which nodes have enough cores. */
-static bool transposed_samples(int ranks, int i, tt_text *params) {
-  int size[TT_LEVELS];
-  for (int k = 0, n; (n = tt_group_split(ranks, k, size)); k++)
-    if (nth_parts(size, n, &i, params)) return true;
-  return false;
-}
-
 /* Proposes plans for the machine's levels. */
 static bool transposed_plans(int ranks, const char *levels, int i, tt_text *params) {
   int size[TT_LEVELS];
@@ -208,7 +200,8 @@ static void swap_and_add(tt_pingpong *t, const swap *s, int rank, int node, int 
   if (p.core < cores - p.set) tt_pingpong_send(t, tt_peer(rank + p.set));
 }
 
-/* Runs all exchanges of whole vectors. `have` has the data of this rank. The node has `cores` cores, starting at rank `node`. */
+/* Runs all exchanges of whole vectors. `have` has the data of this rank. The node has `cores` cores, starting at rank `node`.
+ * Runs all exchanges of whole vectors. `have` has the data of this rank. The node has `cores` cores, starting at rank `node`. */
 static void swap_whole(tt_builder *b, const tt_ask *ask, const nest *of, int node, int cores,
                        tt_span have) {
   const bool in_dst = ask->in_place || have.buf == TT_DST;
@@ -445,7 +438,6 @@ const tt_algo tt_transposed_algo = {
     .refuse = transposed_refuse,
     .blocks = transposed_blocks,
     .build = transposed_build,
-    .samples = transposed_samples,
     .plans = transposed_plans,
     .stages = transposed_stages,
     .entries = {{"transposed", TT_NAMED,

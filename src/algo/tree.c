@@ -103,7 +103,8 @@ static int second_tree_member(const layout *x, int p, int n, int by) {
   return n % 2 ? tt_mod(p + by, n) : n - 1 - p;
 }
 
-/* Returns the tree node of a member, if there are two trees. In a collective with a root, the root's node is above both trees. */
+/* Returns the tree node of a member, if there are two trees. In a collective with a root, the root's node is above both trees.
+ * Returns the tree node of a member, if there are two trees. In a collective with a root, the root's node is above both trees. */
 static tt_tree_node one_of_two(const layout *x, int p) {
   const int top = tt_coll_rooted(x->ask->coll), n = x->nodes.count - top;
   tt_tree_node k = {.up = -1}, inner;
@@ -202,34 +203,6 @@ static void tree_build(tt_builder *b, const tt_ask *ask) {
       }
 }
 
-/* Proposes each shape over uneven levels. */
-static bool leaders_sample(int ranks, int i, tt_text *params) {
-  static const char *const shapes[] = {"", ",binary", ",chain", ",radix=3", ",radix=4"};
-  enum { SHAPES = sizeof shapes / sizeof *shapes };
-  const int third = ranks / 3, rest = ranks - third - 1;
-  if (ranks < 6 || i >= 2 * SHAPES) return false;
-  const char *shape = shapes[i % SHAPES];
-  if (i < SHAPES)
-    tt_text_add(params, "leaders%s,node:(%d,1,%d)", shape, third, rest);
-  else
-    tt_text_add(params, "leaders%s,segments=2,rack:2 node:(2,1) core:(%d,1,%d)", shape, rest,
-                third);
-  return true;
-}
-
-static bool tree_samples(int ranks, int i, tt_text *params) {
-  static const char *const shapes[] = {"binomial", "chain",  "double", "radix=3",
-                                       "binary",   "double", "chain",  "radix=5"};
-  enum { SHAPES = sizeof shapes / sizeof *shapes };
-  const int node = i < SHAPES ? 1 : 2 + (i + ranks) % 4, segments = 1 + (i * 3 + ranks) % 4;
-  if (i >= 2 * SHAPES) return leaders_sample(ranks, i - 2 * SHAPES, params);
-  if (i % 5 == 4 && ranks > 3)
-    tt_text_add(params, "%s,node:(%d,1,%d)", shapes[i % SHAPES], ranks / 3, ranks - ranks / 3 - 1);
-  else
-    tt_text_add(params, "%s,segments=%d,node=%d", shapes[i % SHAPES], segments, node);
-  return true;
-}
-
 static bool tree_leaders(const tt_ask *ask, const tt_tree *tree) {
   return tt_param_given(ask, "leaders") && tt_tree_equal(tt_param_levels(ask), tree);
 }
@@ -251,7 +224,6 @@ const tt_algo tt_tree_algo = {
     .refuse = tree_refuse,
     .blocks = tree_blocks,
     .build = tree_build,
-    .samples = tree_samples,
     .leaders = tree_leaders,
     .plan = {{"radix=4", 0},
              {"chain,segments=8", 0},

@@ -44,7 +44,8 @@ static tt_span finer(tt_span span, uint32_t times) {
   return span;
 }
 
-/* Inserts steps [lo, hi) of a schedule for fewer ranks. Its ranks are either the leaders or consecutive ranks from `first` up. */
+/* Inserts steps [lo, hi) of a schedule for fewer ranks. Its ranks are either the leaders or consecutive ranks from `first` up.
+ * Inserts steps [lo, hi) of a schedule for fewer ranks. Its ranks are either the leaders or consecutive ranks from `first` up. */
 static void embed(tt_builder *b, const tt_sched *s, uint32_t lo, uint32_t hi, int first,
                   const tt_nodes *leaders) {
   const uint32_t times = b->s->blocks / s->blocks;
@@ -160,30 +161,6 @@ void tt_rounding_twice_nodes_text(tt_text *name, const int *ranks, int nodes) {
   tt_text_add(name, "),two-shot)");
 }
 
-/* Proposes nodes of equal size with node=, then nodes of several sizes, then levels. Proposes scatter only for equal sizes. */
-static bool twolevel_samples(int ranks, int i, tt_text *params) {
-  static const char *const how[] = {"", ",ring", ",halving", ",doubling", ",two-shot"};
-  enum { HOWS = sizeof how / sizeof *how };
-  const int kind = i / HOWS, a = ranks / 3, c = ranks - 2 * a;
-  const char *leaders = how[i % HOWS];
-  int node = ranks > 2 ? 2 + kind % 2 : 2;
-  while (ranks % node && node < ranks) node++;
-  if (kind >= 4 && (kind >= 10 || ranks < 2)) return false;
-  if (kind < 3 || (kind == 3 && a < 2))
-    tt_text_add(params, "node=%d%s", 1 + (i + ranks) % 9, leaders);
-  else if (kind == 3)
-    tt_text_add(params, "node:(%d,1,%d,%d)%s", a - 1, a, c, leaders);
-  else if (kind < 6)
-    tt_text_add(params, "node=%d,scatter%s", node, leaders);
-  else if (kind < 8)
-    tt_text_add(params, "node:%d core:%d,scatter%s", ranks / node, node, leaders);
-  else if (ranks / node % 2 == 0)
-    tt_text_add(params, "rack:2 node:%d core:%d,scatter%s", ranks / node / 2, node, leaders);
-  else
-    tt_text_add(params, "node:%d core:%d%s", ranks / node, node, leaders);
-  return true;
-}
-
 const tt_algo tt_twolevel_algo = {
     .name = "two-level",
     .does = TT_DOES_ALLREDUCE,
@@ -197,7 +174,6 @@ const tt_algo tt_twolevel_algo = {
     .refuse = twolevel_refuse,
     .blocks = twolevel_blocks,
     .build = twolevel_build,
-    .samples = twolevel_samples,
     .plan = {{"LEVELS,ring", 0}, {"LEVELS,halving", 0}, {"LEVELS,doubling", 0}},
     .entries = {{"two-level(node=4)", TT_NAMED, "nodes of 4 add up, their leaders run a ring",
                  "Jia et al. 2018"}},

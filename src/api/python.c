@@ -26,7 +26,7 @@ typedef struct python {
   void *none;
 } python;
 
-/* How many symbols of Python to load: TO_CALL for calling a function, ALL for everything. */
+/* Which of Python's symbols to load: TO_CALL for those that call a function, ALL for all of them. */
 enum { TO_CALL = 2, ALL = 12 };
 
 static bool load_python_symbols(python *p, size_t n) {

@@ -384,7 +384,7 @@ static tutti_status pick(tt_chooser *c, const tt_problem *p, const tt_override *
                  p->needs & TT_NEED_ORDER     ? ", with an op that does not commute"
                  : p->needs & TT_NEED_ELEMENT ? ", with each sum in one step (contract 'element')"
                                               : "",
-                 override->n ? ", or what can is ruled out" : "");
+                 override->n ? "; the plans that can are ruled out" : "");
 }
 
 tutti_status tt_choose(tt_chooser *c, const tt_problem *p, const tt_override *override,

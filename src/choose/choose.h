@@ -38,7 +38,7 @@ typedef struct tt_setting {
                                    * machine; may be empty */
   int inside;                     /* number of innermost levels that are within a node */
   char data_levels[TT_TREE_TEXT]; /* with helpers: levels of the ranks with data, or "" */
-  bool wide; /* the helpers are an aggregator's; their ports and links never delay messages */
+  bool wide; /* the helpers are outside the job; their ports and links never delay messages */
   const int *position;        /* with helpers: positions of ranks, as in tt_cost_model */
   double node_ranks_per_core; /* ranks per core inside such a node */
   double host_ranks_per_core; /* for a network: ranks per core, on a host shared by several ranks */
@@ -102,7 +102,8 @@ typedef struct tt_choice {
   char refusal[TT_REFUSAL]; /* why an override was refused; empty: none was refused */
   bool overridden;
   const tt_wisdom_entry *wisdom; /* the entry of the problem's wisdom that was used, or NULL */
-  int way;      /* 1 + index of the route over an aggregator (run/aggregated.c); 0: no aggregator */
+  const struct tt_ext *ext;      /* the extension that made the plan (run/ext.h), or NULL */
+  int way;                       /* number of this plan among those of the extension */
   tt_code code; /* compression of messages between nodes */
 } tt_choice;
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PARTS = 16 }; /* largest number of parts of a vector at an aggregator (TT_PARTS of wire.h) */
+enum { PARTS = 16 }; /* largest number of parts of a vector outside the job (TT_PARTS of wire.h) */
 
 static tutti_status override_error(const char *text, const char *at, const char *expected) {
   return tt_fail(TUTTI_ERR_ARG, "'%.200s', character %d: expected %s", text, (int)(at - text) + 1,
@@ -23,9 +23,9 @@ static const char *read_sizes(const char *at, uint64_t *from, uint64_t *to) {
   return at && *from < *to ? at : NULL;
 }
 
-/* Checks that the plan exists. With an aggregator, a plan has additional virtual ranks. Each part of the vector has one at
- * the only aggregator, or one at each rack's aggregator and one at the aggregator above these. Their number is unknown until
- * the aggregator is open. */
+/* Checks that the plan exists. If a process outside the job sums, a plan has additional virtual ranks. Each part of the vector
+ * has one there or, with a process in each rack, one in each rack and one above them. Their number is unknown until the
+ * communicator is connected to these processes. */
 static tutti_status known(const tt_plan_spec *plan, int ranks) {
   const tt_arg *trees = tt_plan_spec_arg(plan, "trees");
   const int parts = trees ? (int)tt_min(trees->number, PARTS) : 1;

@@ -326,7 +326,7 @@ tutti_status tt_comm_build(tutti_comm *comm, const tt_comm_spec *spec) {
   if (!status) status = tt_comm_configure(comm, spec->profile);
   if (!status) status = place_in_levels(comm, spec->layout);
   if (!status) status = tt_wisdom_share(comm, spec->wisdom);
-  if (!status) status = tt_aggregator_open(comm, spec->wisdom);
+  if (!status) status = tt_exts_open(comm, spec->wisdom >> TT_ANNOUNCED_EXTS);
   if (!status && spec->settings)
     status = tt_comm_inherit_settings(comm, spec->settings, spec->override, spec->helpers);
   return status;
@@ -355,7 +355,7 @@ void tt_comm_destroy(tutti_comm *comm) {
   tt_wisdom_clear(&comm->plans->wisdom);
   tt_chooser_free(comm->plans->chooser);
   tt_helped_free(&comm->plans->helped);
-  tt_aggregator_drop(comm);
+  tt_exts_close(comm);
   tt_coded_plans_free(&comm->plans->coded);
   tt_chooser_free(comm->plans->flat);
   free(comm->plans->order);

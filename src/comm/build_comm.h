@@ -27,7 +27,7 @@ typedef struct tt_comm_spec {
   tt_wire *net;              /* wire of the network, which the communicator takes over; or NULL */
   const tt_profile *profile; /* model parameters, the same on all ranks */
   const tt_layout *layout;   /* for several nodes; NULL: derived from the placements */
-  uint32_t wisdom;           /* announcement of the first rank (tt_wisdom_announce); 0: none */
+  uint32_t wisdom;           /* announcement of the first rank (tt_announce); 0: none */
   const tt_plain_settings *settings; /* inherited settings; NULL: use those of the environment */
   const tt_override *override;       /* inherited together with `settings` */
   int helpers;                       /* inherited too, unless only helpers are left */
@@ -72,13 +72,6 @@ tutti_status tt_layout_find(const tt_placement *placements, int ranks, const cha
 /* Arranges the ranks in levels. Called once, before any collective call. ranks_per_core: the maximum over all
  * nodes, if there are several; all ranks pass the same value. */
 tutti_status tt_comm_arrange(tutti_comm *comm, const tt_layout *layout, double ranks_per_core);
-
-/* Connects the communicator to the aggregator that rank 0 has named, and makes plans for it, if a network connects
- * the hosts and all ranks can reach the aggregator. Otherwise calls run without an aggregator, and the log reports
- * the reason. Collective. Fails only if every other call on the communicator would fail too (open_aggregator.c). */
-tutti_status tt_aggregator_open(tutti_comm *comm, uint32_t said);
-/* Disconnects a communicator from its aggregator, and frees the plans that use it. */
-void tt_aggregator_drop(tutti_comm *comm);
 
 /* Frees the plans for calls with helpers (helpers.c). */
 void tt_helped_free(tt_helped *helped);

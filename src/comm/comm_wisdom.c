@@ -20,6 +20,10 @@ static void pick(tutti_comm *comm) {
     tt_wisdom_clear(&comm->plans->wisdom);
 }
 
+uint32_t tt_announce(void) {
+  return tt_wisdom_announce() | tt_exts_wanted() << TT_ANNOUNCED_EXTS;
+}
+
 static bool can_use(const tutti_comm *comm) {
   return comm->ranks > 1 && !(comm->net && comm->net->traits.simulated);
 }

@@ -8,6 +8,10 @@
 #include "comm_view.h"
 #include "process_wisdom.h"
 
+/* Returns what this process announces to the other ranks before a communicator exists: the flags of its wisdom, and from bit
+ * TT_ANNOUNCED_EXTS on the extensions that it wants. */
+enum { TT_ANNOUNCED_EXTS = 8 };
+uint32_t tt_announce(void);
 /* Copies the wisdom of rank 0 to all ranks of a new communicator. said: what rank 0 has announced about its wisdom.
  * Collective. */
 tutti_status tt_wisdom_share(tutti_comm *comm, uint32_t said);

@@ -28,7 +28,7 @@
 typedef struct card {
   uint32_t layout;
   int32_t fd;      /* segment of the first rank; or -1 */
-  uint32_t wisdom; /* the first rank's announcement: tt_wisdom_announce */
+  uint32_t wisdom; /* the first rank's announcement: tt_announce */
   int32_t pid;
   uint64_t place, id; /* place: equal for all ranks on the same node */
   char texts[96];     /* version and host name, each followed by a 0 */
@@ -78,7 +78,8 @@ static uint64_t place_here(const char *host) {
   return tt_mix_text(tt_mix(tt_pid_space() ^ tt_kernel_id()), host);
 }
 
-/* TUTTI_NODES is a list of n numbers such as "0,1,0". Rank r pretends to run on the host with the number in entry r modulo n. */
+/* TUTTI_NODES is a list of n numbers such as "0,1,0". Rank r pretends to run on the host with the number in entry r modulo n.
+ * TUTTI_NODES is a list of n numbers such as "0,1,0". Rank r pretends to run on the host with the number in entry r modulo n. */
 uint64_t tt_host_number(int rank) {
   char host[65] = "";
   gethostname(host, sizeof host - 1);
@@ -98,7 +99,7 @@ static tutti_status describe_process(creation *c) {
   snprintf(me->texts, sizeof me->texts, "%.24s%c%s", tutti_version(NULL, NULL, NULL), 0, host);
   me->id = tt_random();
   if (c->m->rank) return TUTTI_OK;
-  me->wisdom = tt_wisdom_announce();
+  me->wisdom = tt_announce();
   return tt_segment_create(c->m->ranks, 0, 0, me->id, &me->fd);
 }
 

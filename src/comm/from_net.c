@@ -244,7 +244,7 @@ static void read_common(common *c, const tutti_net *net, const tt_wire *wire) {
   tt_profile_here(&c->profile);
   if (net->simulated) c->proofs = wire->net->make_proofs(net->ranks);
   if (!net->simulated) tt_profile_over(&c->profile, net->name);
-  c->wisdom = tt_wisdom_announce();
+  c->wisdom = tt_announce();
   const char *nodes = tt_env("TUTTI_NODES"), *trace = tt_env("TUTTI_TRACE");
   if (trace) snprintf(c->trace, sizeof c->trace, "%s", trace);
   const char *value = tt_env("TUTTI_TOPO");

@@ -29,8 +29,8 @@ typedef struct bid {
 
 typedef struct part {
   uint64_t ctrl;          /* the control block; 0: not needed */
-  uint32_t wisdom, taken; /* tt_wisdom_announce; whether the network's number was taken */
-  uint64_t no_aggregator; /* as in tutti_comm */
+  uint32_t wisdom, taken; /* tt_announce; whether the network's number was taken */
+  uint64_t no_outside;    /* as in tutti_comm */
 } part;
 static const uint64_t FAILED = UINT64_MAX; /* used instead of a control block */
 
@@ -71,7 +71,7 @@ tutti_comm *tt_comm_among(const tutti_comm *old, const int *list, int n, int ran
   if (!comm) return NULL;
   comm->heap = old->heap ? tt_heap_hold(old->heap) : NULL;
   comm->load = old->load;
-  comm->no_aggregator = old->no_aggregator || !old->wire->outside;
+  comm->no_outside = old->no_outside || !old->wire->outside;
   comm->load.host_ranks_per_core *= (double)n / old->ranks; /* approximate */
   for (int r = 0; r < n; r++) comm->info[r] = old->info[list[r]];
   return comm;
@@ -156,9 +156,9 @@ static tutti_status make_ctrl(const tutti_comm *comm, bool has_net, uint64_t *ct
  * *again if the number of the new network was already in use on any rank, so that all ranks must try again. */
 static tutti_status exchange_parts(parting *p, tutti_status status, bool *again) {
   tutti_comm *comm = p->comm;
-  part mine = {.wisdom = comm && comm->rank == 0 ? tt_wisdom_announce() : 0,
+  part mine = {.wisdom = comm && comm->rank == 0 ? tt_announce() : 0,
                .taken = *again,
-               .no_aggregator = comm && comm->no_aggregator};
+               .no_outside = comm && comm->no_outside};
   if (!status && comm && !*again) status = make_ctrl(comm, p->net || comm->net, &mine.ctrl);
   const uint64_t ctrl = status ? 0 : mine.ctrl;
   if (status) mine.ctrl = FAILED;
@@ -168,7 +168,7 @@ static tutti_status exchange_parts(parting *p, tutti_status status, bool *again)
   for (int i = 0; !status && comm && i < comm->ranks; i++) {
     const part *its = &p->parts[exchanges_as(p, i)];
     comm->info[i].ctrl = its->ctrl;
-    comm->no_aggregator |= its->no_aggregator;
+    comm->no_outside |= its->no_outside;
     if (its->ctrl == FAILED)
       status = tt_fail(TUTTI_ERR_MEMORY, "rank %d could not make its part of a communicator",
                        exchanges_as(p, i));

@@ -216,6 +216,7 @@ tutti_status tt_trace_join(tutti_comm *comm, const char *path, bool near) {
 
 /* ---- marks ---- */
 
+/* Returns 0 if there is no room for another name. */
 static uint16_t mark_name_index(tt_trace *t, const char *name) {
   for (uint32_t i = 0; i < t->nnames; i++)
     if (strncmp(t->names[i], name, sizeof t->names[i] - 1) == 0) return (uint16_t)i;

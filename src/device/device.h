@@ -69,7 +69,8 @@ void tt_staged_free(tt_staged *staged); /* NULL is allowed */
 tutti_status tt_staged_begin(tt_staged *staged, void *stream, bool holds);
 /* Makes one pass over the copies without waiting. Returns true if anything moved. Sets *status if the device has failed. */
 bool tt_staged_progress(tt_staged *staged, tutti_status *status);
-/* Returns the number of input bytes that have arrived, counted through all parts in order. Returns UINT64_MAX if all have. */
+/* Returns the number of input bytes before the first one that has not arrived, in the order of the parts. Returns UINT64_MAX
+ * if all have arrived. */
 uint64_t tt_staged_landed(const tt_staged *staged);
 /* tt_staged_came returns the number of bytes that have arrived. tt_staged_goes returns the number of bytes to copy back. */
 uint64_t tt_staged_came(const tt_staged *staged);

@@ -363,7 +363,7 @@ void tt_moving_pass(tt_run *r, uint32_t k);
 void tt_run_free(tt_run *r, tt_wire *wire);
 bool tt_run_awaits(const tt_run *r, tt_awaits_fn *show, void *ctx);
 
-/* Returns the wire that leads to a peer. Peers with numbers beyond the communicator's ranks are outside the job. */
+/* Returns the transport to a peer. Peers with numbers beyond the communicator's ranks are outside the job. */
 static inline tt_wire *tt_wire_to(const tt_operation *o, int peer) {
   return peer < o->wire->ranks ? o->wire : o->wire->outside->wire;
 }

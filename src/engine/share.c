@@ -1,6 +1,6 @@
 /* share.c - the data that a run sends outside the job, and receives from there.
  *
- * Idea       In a plan for an aggregator, the ranks after those of the communicator are virtual: no process of the job runs
+ * Idea       In a plan for a process outside the job, the ranks after those of the communicator are virtual: no rank runs
  *            their schedules. The messages to them, in the order of the schedule, are the data that this rank provides; the
  *            messages from them are the data that it wants. Each virtual rank has a part of the vector.
  * Invariant  A rank provides all of every part, or wants all of it, or both. If it provides or wants less than all, this
@@ -39,8 +39,8 @@ static bool leaves_host(const tt_run *r, const tt_transfer *t) {
          !(w->near.wire && w->near.rank[t->peer] >= 0);
 }
 
-/* Returns the first of the virtual ranks that exchange data with this rank. They have consecutive numbers, and one aggregator
- * hosts them all. */
+/* Returns the first of the virtual ranks that exchange data with this rank. They have consecutive numbers, and one process
+ * outside the job hosts them all. */
 static int first_virtual(const tt_run *r) {
   const tt_program *p = r->program;
   int first = p->sched->ranks;

@@ -174,7 +174,7 @@ static void decide_members(gathering *g, int least) {
       record_refusal(t, TUTTI_ERR_MEMORY,
                      "the first rank could not make its part of a communicator");
     if (t->status) t->ranks -= there; /* joiners that never attached do not count */
-    t->wisdom = tt_wisdom_announce();
+    t->wisdom = tt_announce();
     tt_heritage_write(g->comm, &d, t);
   }
   g->agree->decide(g->wire, g->round, t);

@@ -41,11 +41,12 @@ void tt_entry_first_byte(tt_service *s, tt_meet_peer *g) {
 /* Refuses an agent that has connected without TLS although TLS is required. */
 static void refuse_plain(tt_service *s, tt_meet_peer *g) {
   s->other_tls =
-      "; a process came without TLS: TUTTI_TLS and TUTTI_INSECURE have to be the same on all ranks";
+      "; a process connected without TLS: TUTTI_TLS and TUTTI_INSECURE must be the same on all "
+      "ranks";
   tt_meet_peer_refuse(
       g,
-      "this rank came without TLS, and the rendezvous speaks TLS with other hosts: TUTTI_TLS and "
-      "TUTTI_INSECURE have to be the same on all ranks");
+      "this rank connected without TLS, but the rendezvous requires TLS between hosts: TUTTI_TLS "
+      "and TUTTI_INSECURE must be the same on all ranks");
 }
 
 /* ---- admission ---- */

@@ -252,6 +252,15 @@ static tutti_status distrusts(const tt_meet_line *l) {
                  l->hello.rank, l->at);
 }
 
+/* Returns the error for a listener that closed the connection before the kernel showed whose it is. */
+static tutti_status left_unknown(const tt_meet_line *l) {
+  return tt_fail(TUTTI_ERR_SYSTEM,
+                 "rank %u: what listens at %s has closed the connection. If it is another user's, "
+                 "set TUTTI_KEY to the same secret on all ranks, or, on a network that only you "
+                 "use, TUTTI_INSECURE=1; if it is another program, TUTTI_PORT names another port",
+                 l->hello.rank, l->at);
+}
+
 tutti_status tt_meet_unknowing(const tt_meet_line *l) {
   return tt_fail(TUTTI_ERR_SYSTEM,
                  "rank %u: the process that listens at %s does not know this job's key: it is "
@@ -319,11 +328,10 @@ tutti_status tt_meet_prove(tt_meet_line *l, double patience) {
   if (trust == TT_UNTRUSTED) return distrusts(l);
   tutti_status status = begin_tls(l, until);
   if (!status) status = tt_nonce(l->hello.nonce);
-  if (status) return status;
-  tt_meet_send(l, &l->hello, sizeof l->hello); /* on failure, read its reason first */
-  status = read_magic(l, until);
+  if (!status) tt_meet_send(l, &l->hello, sizeof l->hello); /* on failure, read its reason first */
+  if (!status) status = read_magic(l, until);
   if (!status) status = tt_meet_recv(l, c.nonce, sizeof c - sizeof c.magic, until);
-  if (status) return status;
+  if (status) return l->gone && trust == TT_NOT_KNOWN ? left_unknown(l) : status;
   if (trust == TT_NOT_KNOWN && !tt_trusts(l->fd)) return distrusts(l); /* now it has accepted */
   tt_prove_key(TT_RENDEZVOUS, l->key, &l->hello, c.nonce, proof);
   if (!tt_digest_same(proof, c.proof)) return tt_meet_unknowing(l);

@@ -61,7 +61,7 @@ void tt_rounds_left(tt_service *s, const tt_hello *hello, bool unfinished) {
   if (!s->gone++) snprintf(s->left, sizeof s->left, "rank %u (%s)", hello->rank, hello->who);
   if (s->over) return;
   if (s->round == 0 || s->rows || unfinished)
-    tt_service_fail(s, TUTTI_ERR_PEER_LOST, "%s left before all ranks had met", s->left);
+    tt_service_fail(s, TUTTI_ERR_PEER_LOST, "%s left before all ranks had connected", s->left);
   if (!s->members && !s->over && s->round && !s->rows) s->over = true;
 }
 
@@ -193,7 +193,7 @@ void tt_rounds_frame(tt_service *s, const tt_meet_frame *head, char *bytes) {
     keep_rows(s, bytes, head->bytes);
   if (s->over || s->told) return;
   if (s->gone || (s->agent && s->parent.fd < 0))
-    tt_service_fail(s, TUTTI_ERR_PEER_LOST, "%s left before all ranks had met",
+    tt_service_fail(s, TUTTI_ERR_PEER_LOST, "%s left before all ranks had connected",
                     s->gone ? s->left : "the agent above this one");
   else if (!s->agent && s->rows == s->ranks)
     make_table(s);

@@ -183,7 +183,7 @@ static bool take_answer(tt_service *s, tt_meet_peer *g, const char *bytes, size_
   return true;
 }
 
-/* Handles a message from a launcher, which reports ended ranks and requests numbers for new joiners. */
+/* Handles a message from a launcher, which reports ranks that have exited, and requests numbers for new joiners. */
 static bool take_news(tt_service *s, tt_meet_peer *g, const char *bytes, size_t n) {
   tt_room *r = s->room;
   tt_news_of x;

@@ -39,8 +39,7 @@ tutti_status tt_tls_find(const tt_tls **tls) {
   if (tt_tls_all()) return tt_tls_load(tls);
   return tt_fail(
       TUTTI_ERR_ARG,
-      "TUTTI_TLS=%.40s: expected all, which encrypts also what ranks on several hosts send each "
-      "other and to aggregators",
+      "TUTTI_TLS=%.40s: expected all, which encrypts everything that ranks send to other hosts",
       asked);
 }
 

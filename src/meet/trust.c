@@ -141,8 +141,9 @@ static double bits_of(const char *text) {
 
 void tt_key_look(const char *name, const char *text) {
   if (!text || bits_of(text) >= KEY_BITS || !tt_news(name, "weak")) return;
-  tt_log(0,
-         "%s has at most %.0f bits: somebody who captures how two processes prove to know it can try "
-         "all. Draw %d bits at random: openssl rand -hex 16",
-         name, bits_of(text), KEY_BITS);
+  tt_log(
+      0,
+      "%s has at most %.0f bits: anybody who captures the start of one connection can find it by "
+      "trying all values. Use %d random bits: openssl rand -hex 16",
+      name, bits_of(text), KEY_BITS);
 }

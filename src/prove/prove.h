@@ -107,7 +107,7 @@ typedef struct tt_watch {
 } tt_watch;
 bool tt_symbolic_run(tt_graph *g, tt_values *v, tt_memory *m, const tt_watch *watch,
                      tutti_report *report);
-/* Creates a memory with no values. Returns false if out of memory. The caller must free the memory even then. */
+/* Creates an empty memory. Returns false if out of memory. The caller must free the memory even then. */
 bool tt_memory_new(tt_memory *m, tt_sched *const *all, int ranks);
 void tt_memory_free(tt_memory *m);
 

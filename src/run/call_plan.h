@@ -39,7 +39,8 @@ tt_problem tt_problem_of(const tutti_comm *comm, const tt_call *call);
 tutti_status tt_plan_make(tutti_comm *comm, const tt_call *call, bool in_place,
                           const tt_choice *choice, tt_plan *plan);
 tt_verify tt_proof_setting(void); /* TUTTI_VERIFY (proof_table.c) */
-/* Runs a call to completion, according to its plan (blocking.c). The caller has checked the call and entered the communicator. */
+/* Runs a call to completion, according to its plan (blocking.c). The caller has checked the call and entered the communicator.
+ * Runs a call to completion, according to its plan (blocking.c). The caller has checked the call and entered the communicator. */
 tutti_status tt_call_run(tutti_comm *comm, const tt_call *call, const tt_plan *plan);
 
 /* ---- measurements (plan_wisdom.c) ---- */
@@ -64,7 +65,7 @@ double tt_here_ranks_per_core(int ranks);
  * communicator owns the chooser. */
 tutti_status tt_coding_chooser(tutti_comm *comm, const tt_call *call, tt_chooser **chooser);
 /* The best plan without compression and the best plan with it, and their estimated times in seconds. coded.plan is NULL if the
- * call cannot use compression, or if plain.way is set. */
+ * call cannot use compression, or if plain.ext is set. */
 typedef struct tt_code_pair {
   tt_choice plain, coded;
   double without, with;

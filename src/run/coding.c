@@ -161,7 +161,7 @@ static tutti_status add_coded(tutti_comm *comm, const tt_call *c, const tt_probl
   tt_problem problem = *plain;
   tutti_status status = tt_coding_chooser(comm, c, &coded);
   pair->coded = (tt_choice){.plan = NULL};
-  if (status || !coded || pair->plain.way) return status;
+  if (status || !coded || pair->plain.ext) return status;
   problem.wisdom = NULL; /* measured without codes */
   status = tt_choose(coded, &problem, tt_call_override(comm, c), &pair->coded);
   if (status || *pair->coded.refusal) pair->coded.plan = NULL;
@@ -179,7 +179,7 @@ tutti_status tt_coding_pair(tutti_comm *comm, const tt_call *c, const tt_problem
   *pair = (tt_code_pair){.without = 0};
   tutti_status status =
       tt_choose(tt_chooser_for(comm, c), problem, tt_call_override(comm, c), &pair->plain);
-  if (!status) status = tt_aggregated_choose(comm, c, problem, &pair->plain);
+  if (!status) status = tt_exts_choose(comm, c, problem, &pair->plain);
   return status ? status : add_coded(comm, c, problem, pair);
 }
 

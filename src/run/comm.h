@@ -64,9 +64,9 @@ struct tutti_comm {
    * or NULL. */
   tt_wire *net;
   bool beside;  /* `net` is not part of the wire */
-  /* True if communicators that are made from this one use no aggregator. Either this communicator has none, or it has failed
-   * because it lost the aggregator, as far as this rank has noticed. */
-  bool no_aggregator;
+  /* True if communicators that are made from this one use no process outside the job. Either this communicator uses none, or it
+   * has failed because it lost that process, as far as this rank has noticed. */
+  bool no_outside;
   tt_heap *heap;
   tt_rank_info *info; /* per rank */
   tt_load load;

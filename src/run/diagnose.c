@@ -117,7 +117,8 @@ bool tt_comm_differs(tutti_comm *comm) {
   return comm->flight->seq && differs(comm, comm->flight->seq - 1, &mine, &theirs, &peer);
 }
 
-/* Describes how a peer's process ended, for example "died, killed by SIGKILL", or gives the reason that the network reported. */
+/* Describes how a peer's process ended, for example "died, killed by SIGKILL", or gives the reason that the network reported.
+ * Describes how a peer's process ended, for example "died, killed by SIGKILL", or gives the reason that the network reported. */
 static void exit_of(const tutti_comm *comm, int peer, char *words, size_t size) {
   const tt_rank_info *w = &comm->info[peer];
   const bool near =
@@ -131,8 +132,8 @@ static void exit_of(const tutti_comm *comm, int peer, char *words, size_t size) 
   }
 }
 
-/* Called if the connection to the aggregator ended while this rank was waiting. If the aggregator is still running, it may have
- * ended the sums because a rank died; sets *peer to that rank. Returns false if no rank died. */
+/* Called if the connection to the process outside the job ended while this rank was waiting. If that process is still running, it
+ * may have ended the sums because a rank died; sets *peer to that rank. Returns false if no rank died. */
 static bool find_lost_rank(tutti_comm *comm, int *peer) {
   const tt_outside *out = comm->wire->outside;
   if (!out->ops->answers(out->wire)) return false;
@@ -146,14 +147,18 @@ static bool find_lost_rank(tutti_comm *comm, int *peer) {
   return false;
 }
 
-static void break_for_aggregator(tutti_comm *comm, const tt_operation *o) {
+const char *tt_without_outside(const tutti_comm *comm) {
+  return comm->net->net_agree ? "tutti_comm_shrink gives the same ranks without it"
+                              : "make another communicator of the same ranks";
+}
+
+static void break_for_outside(tutti_comm *comm, const tt_operation *o) {
   const tt_outside *out = comm->wire->outside;
   snprintf(comm->why, sizeof comm->why,
-           "the aggregator at %s is lost: %s; rank %d waited for it in %s, operation %" PRIu64
-           ". %s",
-           out->ops->where(out->wire), out->ops->why(out->wire), comm->rank,
-           tutti_coll_name(o->call.coll), o->stamp.seq, tt_without_aggregator(comm));
-  comm->no_aggregator |= tt_comm_break(comm, TUTTI_ERR_PEER_LOST, true);
+           "the %s at %s is lost: %s; rank %d waited for it in %s, operation %" PRIu64 ". %s",
+           out->ops->name, out->ops->where(out->wire), out->ops->why(out->wire), comm->rank,
+           tutti_coll_name(o->call.coll), o->stamp.seq, tt_without_outside(comm));
+  comm->no_outside |= tt_comm_break(comm, TUTTI_ERR_PEER_LOST, true);
 }
 
 /* Returns the number of a dead rank that a message waits for, or -1 if all ranks that it waits for are alive. */
@@ -169,7 +174,7 @@ static void break_for_lost(tutti_comm *comm, int peer, const tt_p2p_message *m,
                            const tt_operation *o, uint32_t step) {
   char how[128], what[128];
   if (peer >= comm->ranks && !find_lost_rank(comm, &peer)) {
-    break_for_aggregator(comm, o);
+    break_for_outside(comm, o);
     return;
   }
   exit_of(comm, peer, how, sizeof how);
@@ -193,7 +198,8 @@ typedef struct awaited {
   bool asks; /* request the records of their calls */
 } awaited;
 
-/* Requests the call record of a peer. If the peer is an aggregator, requests those of all ranks, since it may wait for them. */
+/* Requests the call record of a peer. If the peer is outside the job, requests those of all ranks, since it may wait for them.
+ * Requests the call record of a peer. If the peer is outside the job, requests those of all ranks, since it may wait for them. */
 static void ask_awaited(const awaited *a, int peer) {
   tt_wire *w = a->comm->wire;
   const bool is_rank = peer < w->ranks;

@@ -54,7 +54,8 @@ static size_t blocks_of(size_t reals) {
   return (reals + TT_BLOCK - 1) / TT_BLOCK;
 }
 
-/* Returns the size of a window, in bytes. A window fits in the cache, unless the longest encoding of a single block is larger. */
+/* Returns the size of a window, in bytes. A window fits in the cache, unless the longest encoding of a single block is larger.
+ * Returns the size of a window, in bytes. A window fits in the cache, unless the longest encoding of a single block is larger. */
 static size_t capacity_of(const tutti_comm *comm) {
   return tt_max(tt_window_bytes(comm), sizeof(int64_t) * TT_BLOCK * TT_EXACT_WORDS);
 }
@@ -92,7 +93,7 @@ static uint32_t hash_exact_call(const tt_call *c, uint64_t counts) {
 
 static const tt_request_ops exact_ops;
 
-/* Creates the request for an exact sum whose stretches have been set. x may be NULL. Frees x on failure. */
+/* Creates the request for an exact sum whose ranges have been set. x may be NULL. Frees x on failure. */
 static tutti_status create_exact_request(tutti_comm *comm, const char *function, tt_exact *x,
                                          tutti_request **whole) {
   for (size_t i = 0; x && i < x->stretches; i++) x->blocks += blocks_of(x->stretch[i].reals);

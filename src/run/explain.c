@@ -60,7 +60,7 @@ tutti_status tt_explain_call(tutti_comm *comm, const tt_call *call, int json, ch
   tt_text t = {0};
   if (asked) tt_coding_verdict_say(comm, call, &t);
   if (comm->plans->rivals) tt_rival_say(comm, &problem, &t);
-  if (comm->wire->outside) status = tt_aggregated_say(comm, call, &t);
+  status = tt_exts_explain(comm, call, &t);
   if (!status) tt_text_add(&t, "%s", *text);
   free(*text);
   *text = NULL;

@@ -116,6 +116,10 @@ void tt_wait_anew(tutti_comm *comm, tt_wait_policy *p);
  * breaks the communicator when the time limit is reached. */
 void tt_wait_for_taker(tutti_comm *comm, tt_wait_policy *p, int peer);
 
+/* Returns the end of an error message, which advises the user what to do after losing the process outside the job
+ * (diagnose.c). */
+const char *tt_without_outside(const tutti_comm *comm);
+
 /* ---- stragglers (straggler.c) ---- */
 
 /* Called when an operation or a message has waited `waited` microseconds for `peer` in this step. After a long wait, warns once

@@ -201,13 +201,14 @@ tt_problem tt_problem_of(const tutti_comm *comm, const tt_call *c) {
 tutti_status tt_plan_make(tutti_comm *comm, const tt_call *c, bool in_place,
                           const tt_choice *choice, tt_plan *plan) {
   const uint64_t bytes = tt_problem_of(comm, c).bytes;
-  const tt_aggregated *way = choice->way ? &comm->plans->aggregated[choice->way - 1] : NULL;
-  const int *order = way ? way->order : order_for(comm, c);
+  const tt_ext_ranks its =
+      choice->ext ? choice->ext->ranks(comm, choice->way)
+                  : (tt_ext_ranks){.order = order_for(comm, c), .chooser = tt_chooser_for(comm, c)};
   /* if numbers are multiplied first, the products are not in the buffer of the sum */
   const bool apart = tt_coll_reduces(c->coll) && tt_op_factor(c->op) != 1;
   tt_ask ask = {.plan = choice->plan,
                 .coll = c->coll,
-                .ranks = comm->ranks + (way ? way->helpers : 0),
+                .ranks = comm->ranks + its.more,
                 .rank = place_for(comm, c, comm->rank),
                 .root = place_for(comm, c, c->root),
                 .data = tt_call_data(comm, c),
@@ -218,7 +219,7 @@ tutti_status tt_plan_make(tutti_comm *comm, const tt_call *c, bool in_place,
   if (tt_coll_reduces(c->coll)) status = tt_reducer_init(&plan->exec.reducer, c->type, c->op);
   if (status) return status;
   status = tt_proof_ask(comm, &ask, plan->exec.slices, &plan->proven);
-  if (!status) status = prepare_arranged(comm, &ask, order, c, &plan->prepared);
+  if (!status) status = prepare_arranged(comm, &ask, its.order, c, &plan->prepared);
   if (status) return status;
   const tt_program *program = plan->exec.program = plan->prepared->program;
   plan->exec.if_exported = program->shape;
@@ -232,7 +233,7 @@ tutti_status tt_plan_make(tutti_comm *comm, const tt_call *c, bool in_place,
   if (!status && two_shot) status = tt_proof_ask(comm, &ask, plan->exec.slices, &other);
   if (status) return status;
   if (two_shot) plan->exec.if_exported = TT_SHAPE_TWO_SHOT;
-  plan->chooser = way ? way->chooser : tt_chooser_for(comm, c);
+  plan->chooser = its.chooser;
   plan->exec.coding = (tt_coding){choice->code, comm->plans->coded.far};
   plan->hash = hash_plan(comm, c, program, plan->exec.slices, choice->code);
   plan->wisdom = choice->wisdom ? choice->wisdom->took : 0;
@@ -252,11 +253,11 @@ static tutti_status choose_and_make_plan(tutti_comm *comm, const tt_call *c, boo
   }
   tutti_status status =
       tt_choose(tt_chooser_for(comm, c), &problem, tt_call_override(comm, c), &choice);
-  if (!status) status = tt_aggregated_choose(comm, c, &problem, &choice);
+  if (!status) status = tt_exts_choose(comm, c, &problem, &choice);
   if (status) return status;
   if (*choice.refusal && !c->everyone)
     warn_refused(comm, c->coll, choice.refusal, choice.plan->text);
-  if (!choice.way) status = tt_coding_choose(comm, c, &problem, &choice);
+  if (!choice.ext) status = tt_coding_choose(comm, c, &problem, &choice);
   if (status) return status;
   status = tt_plan_make(comm, c, in_place, &choice, plan);
   if (!status) plan->rival = tt_rival_for(comm, c, &choice, plan);

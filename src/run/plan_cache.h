@@ -7,6 +7,7 @@
 
 #include "call_plan.h"
 #include "comm.h"
+#include "ext.h"
 #include "rival.h"
 
 enum { TT_PLANS = 64 };
@@ -21,21 +22,6 @@ typedef struct tt_helped {
   tt_chooser *flat;   /* without levels; only if `order` is set */
 } tt_helped;
 
-/* Plans for calls that an aggregator sums. The last ranks in these schedules are virtual. They represent the aggregator, and no
- * process of the job runs them. Each virtual rank sums one part of the vector, so several parts can be in transit. */
-typedef struct tt_aggregated {
-  tt_chooser *chooser;      /* chooser for one plan; NULL: the communicator has no aggregator */
-  const tt_plan_spec *plan; /* that plan, which is kept */
-  int helpers;              /* number of virtual ranks */
-  int parts;    /* number of parts of the vector; a rank sends each part to one virtual rank */
-  int hosts;    /* number of hosts, which have one vector each */
-  int links;    /* maximum number of vectors that arrive over the link of one aggregator */
-  double share; /* share of the vector that the aggregator sums; the ranks fold the rest */
-  int *order;   /* rank at each place, as in tt_plan_cache; for virtual ranks, their number */
-} tt_aggregated;
-/* The number of plans with an aggregator. Three of them sum the whole vector, for short, medium and long vectors. Two sum a share
- * of the vector, and the ranks sum the rest with fold(halving) or fold(ring). */
-enum { TT_AGGREGATED = 5 };
 /* Plans for calls with compressed messages (coding.c). The first such call creates them. */
 typedef struct tt_code_verdict { /* a measurement (tune/measure_codes.c) */
   uint64_t kind;                 /* hash of call and code */
@@ -61,7 +47,7 @@ typedef struct tt_plan_cache {
   /* host[r] is the number of rank r's host in the profile, and host_at has the host at each place. Both are NULL if the profile
    * has no parameters for individual hosts. */
   int *host, *host_at;
-  tt_aggregated aggregated[TT_AGGREGATED];
+  void *ext[TT_EXTS]; /* data of each extension; NULL: it is not open */
   tt_coded_plans coded;
   tt_wisdom wisdom; /* the same on all ranks (comm_wisdom.c) */
   tt_plan plan[TT_PLANS];
@@ -97,17 +83,6 @@ bool tt_planned_for_ranks(const tutti_comm *comm, const tt_call *call);
 /* Returns true if measured wisdom may choose the plan of such a call. This excludes tutti's internal calls, calls with varying
  * counts, and calls for which the contract forbids it. */
 bool tt_wisdom_applies(const tutti_comm *comm, const tt_call *call);
-
-/* Returns the aggregator's time per byte, in seconds. Sets *delay to its time for a sum, in addition to its messages. */
-double tt_aggregator_link(const tutti_comm *comm, double *delay);
-/* Returns the end of an error message, which advises the user what to do after losing the aggregator. */
-const char *tt_without_aggregator(const tutti_comm *comm);
-/* Chooses the aggregator for a call that it may sum, if the user requests it or if it is cheaper than the best plan without it
- * (aggregated.c). Returns TUTTI_ERR_MEMORY if out of memory. */
-tutti_status tt_aggregated_choose(tutti_comm *comm, const tt_call *call, const tt_problem *problem,
-                                  tt_choice *choice);
-/* Appends to `t` whether an aggregator sums the call, and why. */
-tutti_status tt_aggregated_say(tutti_comm *comm, const tt_call *call, tt_text *t);
 
 /* Logs which plan runs for such a call, and why. Only rank 0 logs. */
 void tt_comm_say_why(tutti_comm *comm, const tt_call *call);

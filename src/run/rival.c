@@ -63,7 +63,7 @@ static bool may_have_rival(const tutti_comm *comm, const tt_call *call, const tt
                            const tt_plan *plan) {
   return call->coll == TUTTI_ALLREDUCE && !call->varied &&
          tt_call_data(comm, call) == comm->ranks && comm->ranks > 1 && comm->ranks <= RANKS &&
-         comm->wire->memory->advise && !choice->way && !choice->wisdom && !choice->code &&
+         comm->wire->memory->advise && !choice->ext && !choice->wisdom && !choice->code &&
          !tt_call_override(comm, call)->n && plan->exec.slices == 1 && plan->exec.program->shape &&
          !tt_call_is_exact(comm, call);
 }

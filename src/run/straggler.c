@@ -48,9 +48,8 @@ static void warn_or_time_out(tutti_comm *comm, tt_wait_policy *p, uint64_t waite
   const bool for_rank = peer < comm->ranks;
   if (limit > 0) {
     const int n = say_limit(comm, text, limit, comm->why, sizeof comm->why);
-    if (!for_rank)
-      snprintf(comm->why + n, sizeof comm->why - n, ". %s", tt_without_aggregator(comm));
-    comm->no_aggregator |= tt_comm_break(comm, TUTTI_ERR_TIMEOUT, true) && !for_rank;
+    if (!for_rank) snprintf(comm->why + n, sizeof comm->why - n, ". %s", tt_without_outside(comm));
+    comm->no_outside |= tt_comm_break(comm, TUTTI_ERR_TIMEOUT, true) && !for_rank;
   } else if (complains(comm, p, waited)) {
     p->warned = true;
     const char *name = comm->settings.plain.name;
@@ -62,7 +61,7 @@ static void warn_or_time_out(tutti_comm *comm, tt_wait_policy *p, uint64_t waite
 
 static bool is_peer_stopped(tutti_comm *comm, int peer) {
   const tt_rank_info *w = comm->info;
-  if (peer < 0 || peer >= comm->ranks) return false; /* any rank, or an aggregator */
+  if (peer < 0 || peer >= comm->ranks) return false; /* any rank, or a process outside the job */
   if (comm->wire->peer->stopped && comm->wire->peer->stopped(comm->wire, peer)) return true;
   const long pid = comm->net && w[peer].host == w[comm->rank].host ? w[peer].pid : 0;
   return pid > 0 && pid != (long)getpid() && tt_state_stopped(tt_process_state(pid, NULL));
@@ -163,8 +162,8 @@ static void report_late(tutti_comm *comm, tt_wait_policy *p, uint64_t waited, in
   if (peer == TUTTI_ANY_SOURCE)
     snprintf(text, sizeof text, "rank %d has waited %s s for any rank%s", comm->rank, time, what);
   else if (peer >= comm->ranks)
-    snprintf(text, sizeof text, "rank %d has waited %s s for the aggregator at %s%s", comm->rank,
-             time, out->ops->where(out->wire), what);
+    snprintf(text, sizeof text, "rank %d has waited %s s for the %s at %s%s", comm->rank, time,
+             out->ops->name, out->ops->where(out->wire), what);
   else
     snprintf(text, sizeof text, "rank %d has waited %s s for rank %d (pid %ld%s)%s", comm->rank,
              time, peer, comm->wire->peer->pid(comm->wire, peer),
@@ -172,11 +171,11 @@ static void report_late(tutti_comm *comm, tt_wait_policy *p, uint64_t waited, in
   warn_or_time_out(comm, p, waited, peer, text);
 }
 
-/* Extra time before this rank reports another rank. That rank may be waiting for the aggregator in the previous call, possibly
- * for less time, and should be able to report the aggregator first. */
-enum { AGGREGATOR_GRACE_US = 1000000 };
+/* Extra time before this rank reports another rank. That rank may be waiting for the process outside the job in the previous call,
+ * possibly for less time, and should be able to report that process first. */
+enum { OUTSIDE_GRACE_US = 1000000 };
 static uint64_t grace_for(const tutti_comm *comm, int peer) {
-  return comm->wire->outside && peer < comm->ranks ? AGGREGATOR_GRACE_US : 0;
+  return comm->wire->outside && peer < comm->ranks ? OUTSIDE_GRACE_US : 0;
 }
 
 void tt_report_straggler(tutti_comm *comm, tt_wait_policy *p, uint64_t waited, int peer,

@@ -54,7 +54,8 @@ static void publish_wait(tutti_comm *comm, tt_wait_policy *p, int peer) {
   else if (peer < comm->ranks)
     tt_long_wait_for(&p->note, "rank %d of %d (operation %llu)", peer, comm->ranks, s->waits_in);
   else
-    tt_long_wait_for(&p->note, "the aggregator (operation %llu)", s->waits_in);
+    tt_long_wait_for(&p->note, "the %s (operation %llu)", comm->wire->outside->ops->name,
+                     s->waits_in);
 }
 
 static void show_message(tutti_comm *comm, tt_wait_policy *p, const tt_p2p_message *m) {
@@ -150,7 +151,7 @@ void tt_wait_anew(tutti_comm *comm, tt_wait_policy *p) {
   *p = (tt_wait_policy){.by = p->by};
 }
 
-/* Checks the peers periodically, and immediately after the network has reported a loss. Publishes that this rank waits. */
+/* Checks the peers periodically, and immediately after the network has reported a loss. Publishes that this rank is waiting. */
 static void check_now_and_then(tutti_comm *comm, tt_wait_policy *p, uint64_t now) {
   if (!p->since) p->since = p->looked = now;
   const uint32_t losses = comm->net ? comm->net->losses : 0;

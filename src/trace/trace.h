@@ -1,6 +1,6 @@
 /* trace.h - records a rank's events in a communicator as they happen.
  *
- * Idea       Each rank has a bounded tape for each communicator: events of 40 bytes in memory, written to a file at the
+ * Idea       Each rank has a bounded tape for each communicator: events of 48 bytes in memory, written to a file at the
  *            end (trace_file.c). Each step is an event. The time between two steps counts as a wait for a peer if it is
  *            inside a blocking call and a poll found that the peer was not ready.
  * Cost       Off: one branch on a NULL pointer. On: two counter reads per event, and one per poll that finds nothing.
@@ -53,7 +53,7 @@ typedef struct tt_tape {
   uint64_t dropped;
 } tt_tape;
 
-enum { TT_TRACE_CALLS = 256, TT_TRACE_NAMES = 64 };
+enum { TT_TRACE_CALLS = 256, TT_TRACE_NAMES = 1 + 64 };
 
 /* A call and the plan that ran it. Events refer to it by its index in the table. */
 typedef struct tt_traced_call {
@@ -97,7 +97,7 @@ typedef struct tt_trace {
   uint32_t ncalls, nnames;
   uint16_t again; /* index of the last call started */
   tt_traced_call calls[TT_TRACE_CALLS];
-  char names[TT_TRACE_NAMES][48]; /* names of marks */
+  char names[TT_TRACE_NAMES][48]; /* names of marks; the first one is for those without room */
   tt_trace_clock clock;
   tt_trace_id id;
   struct tt_trace *next;

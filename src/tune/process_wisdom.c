@@ -142,7 +142,7 @@ uint32_t tt_wisdom_announce(void) {
   pthread_mutex_unlock(&tt_process.lock);
   if (status) tt_log(0, "%s; it is not used", tutti_error());
   return (tt_env_int("TUTTI_MEASURE", 0, 1, 0) ? TT_WISDOM_MEASURES : 0u) |
-         (has ? TT_WISDOM_EXISTS : 0u) | (tt_env("TUTTI_AGGREGATOR") ? TT_AGGREGATOR_NAMED : 0u);
+         (has ? TT_WISDOM_EXISTS : 0u);
 }
 
 bool tt_wisdom_pick(uint32_t stamp, tt_wisdom *picked) {

@@ -6,9 +6,8 @@
 #include "wisdom.h"
 
 /* Flags that the first rank sends to the other ranks before a communicator exists. */
-enum { TT_WISDOM_MEASURES = 1, TT_WISDOM_EXISTS = 2, TT_AGGREGATOR_NAMED = 4 };
-/* Returns the flags of this process. The first call reads the file that TUTTI_WISDOM names. TT_AGGREGATOR_NAMED is set if the
- * environment variable TUTTI_AGGREGATOR is set. */
+enum { TT_WISDOM_MEASURES = 1, TT_WISDOM_EXISTS = 2 };
+/* Returns the flags of this process. The first call reads the file that TUTTI_WISDOM names. */
 uint32_t tt_wisdom_announce(void);
 /* Copies the entries with this stamp, which identifies a placement. Returns false if out of memory. */
 bool tt_wisdom_pick(uint32_t stamp, tt_wisdom *picked);

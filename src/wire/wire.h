@@ -248,7 +248,7 @@ typedef struct tt_net_ops {
   void (*exit_words)(tt_wire *w, int peer, char *words, size_t size);
 } tt_net_ops;
 
-/* ---- outside: a process outside the job that acts as the last ranks of a schedule (aggregator/) ---- */
+/* ---- outside: a process outside the job that acts as the last ranks of a schedule (run/ext.h) ---- */
 
 /* The data that one run of an operation exchanges with the outside process. Runs are served in the order of operations and
  * slices, which is the same on all ranks. Within a run, virtual ranks are served in numerical order, and their parts in this
@@ -272,6 +272,7 @@ typedef struct tt_share {
 } tt_share;
 
 typedef struct tt_outside_ops {
+  const char *name; /* what it is, for messages */
   /* begin: starts a run; its bytes are transferred when the earlier runs have finished. over: returns true once
    * they have been transferred in both directions; only then may another run use the lane. *status is
    * TUTTI_ERR_MISMATCH if ranks made different calls. */

@@ -55,7 +55,7 @@ static int table_size(void) {
 
 static int families(void) {
   static _Thread_local int n;
-  while (tt_algo_family(n)) n++;
+  while (sampled_family(n)) n++;
   return n;
 }
 
@@ -112,7 +112,7 @@ static bool form_at(int form, int ranks, uint64_t u, char *name, size_t size) {
   int family = 0;
   snprintf(name, size, "%s", forms[form % NAMED]);
   if (form < NAMED) return true;
-  while (strcmp(tt_algo_family(family), "aggregate") != 0) family++;
+  while (strcmp(sampled_family(family), "aggregate") != 0) family++;
   const int samples = samples_of(family, ranks);
   return samples && sample_named(family, ranks, (int)(u % (uint64_t)samples), name, size);
 }

@@ -59,9 +59,9 @@ static bool name_at(const cover_case *c, int entry, int n, char *name, size_t si
   const char *own = tutti_algo_name(entry, NULL);
   const size_t length = strcspn(own, "(");
   snprintf(name, size, "%s", own);
-  for (int f = 0; n > 0 && tt_algo_family(f); f++)
-    if (strlen(tt_algo_family(f)) == length && strncmp(tt_algo_family(f), own, length) == 0)
-      return strcmp(own, tt_algo_family(f)) == 0 && sample_named(f, c->ranks, n - 1, name, size);
+  for (int f = 0; n > 0 && sampled_family(f); f++)
+    if (strlen(sampled_family(f)) == length && strncmp(sampled_family(f), own, length) == 0)
+      return strcmp(own, sampled_family(f)) == 0 && sample_named(f, c->ranks, n - 1, name, size);
   return n == 0;
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# additions.sh - what CONTRIBUTING.md says of additions holds: a family, an operation, a type, a topology and a collective are
-# added to a copy of the tree at the places that it names, the copy is built, and they work. SPDX-License-Identifier: BSD-3-Clause
+# additions.sh - what CONTRIBUTING.md says of additions holds: a family, an operation, a type, a topology, a collective and an
+# extension are added to a copy of the tree at the places that it names, the copy is built, and they work. SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 tar -cf - --exclude=./.git --exclude=./build --exclude='./build-*' --exclude=./dist . | tar -xf - -C "$work"
 cd "$work" || exit 1
@@ -31,5 +31,9 @@ priced() { # PATHS
 priced 1 && one=$(tail -n 1 out)
 priced 4096
 ok "a topology: all domains share a link" all "status 0" '[ "$(tail -n 1 out)" != "$one" ]'
-echo "1..14"
+TUTTI_ROWS=1 TUTTI_EXPLAIN=1 job run -n 3 ./adds
+ok "an extension plans the calls, and explains it" all "status 0" '[ "$(grep -c "^right" out)" = 3 ]' "grep -q 'rows takes it' err"
+TUTTI_EXPLAIN=1 job run -n 3 ./adds
+ok "... if it is wanted" all "status 0" "! grep -q 'rows takes it' err"
+echo "1..16"
 exit $bad

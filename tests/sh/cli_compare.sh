@@ -47,7 +47,7 @@ printf '#!/bin/sh\n[ "$1" = --version ] && { echo "mpirun (Open MPI) 5.0.1"; exi
 chmod +x "$work/fake/bin/mpirun"
 cp "$BUILD/libtutti.so" "$work/fake/lib/libmpi.so.40"
 job bench --compare "openmpi=$work/fake" $quick
-ok "a launcher that fails: its last words" all "status 125" "has '^# openmpi: .*mpirun failed; its last words: no slots today'"
+ok "a launcher that fails: the last line of its output" all "status 125" "has '^# openmpi: .*mpirun failed; the last line of its output: no slots today'"
 printf '#!/bin/sh\n[ "$1" = --version ] && { echo "mpirun (Open MPI) 5.0.1"; exit 0; }\nwhile [ "$1" != -n ]; do shift; done\nshift 2\nexec "$@"\n' >"$work/fake/bin/mpirun"
 job bench --compare "openmpi=$work/fake" $quick
 ok "a library that is no MPI" all "status 125" "has '^# openmpi: .*libmpi.so.40 has no PMPI_Init'"
@@ -122,7 +122,7 @@ END
 job mpi --compare --rounds 1 --format csv "$fake" -n 2 ./app
 ok "... as CSV" all "status 0" '[ "$(wc -l <"$work/out")" = 4 ]' "has '^MPI_Bcast,10,8,2048,3.0'"
 job mpi --compare "$fake" -n 2 ./fails
-ok "a program that fails: its status and last words" all "status 125" one_line "says 'without tutti ended with status 7; its last words: output of the program'"
+ok "a program that fails: its status and the last line of its output" all "status 125" one_line "says 'without tutti ended with status 7; the last line of its output: output of the program'"
 job mpi --compare "$fake" -n 2 ./silent
 ok "no report" all "status 125" one_line "says 'no report: the program did not reach MPI_Finalize'"
 job mpi --compare --report "$fake" ./app

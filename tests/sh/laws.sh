@@ -28,14 +28,14 @@ device  job wire
 trace   sched job wire
 engine  sched kernel code job wire device trace
 meet
-aggregator kernel job wire meet
 run     sched topo kernel code algo prove cost choose job wire device trace engine
+aggregator sched topo kernel code algo prove cost choose job wire device trace engine meet run
 tune    sched topo kernel code algo prove cost choose job wire device trace engine run
-comm    sched topo kernel code algo prove cost choose job wire device trace engine meet aggregator run tune
-fault   sched topo kernel code algo prove cost choose job wire device trace engine meet aggregator run tune comm
-api     sched topo kernel code algo prove draw cost choose job wire device trace engine meet aggregator run tune comm fault
-bucket  sched topo kernel code algo prove draw cost choose job wire device trace engine meet aggregator run tune comm fault api
-doctor  sched topo kernel code algo prove draw cost choose job wire device trace engine meet aggregator run tune comm fault api
+comm    sched topo kernel code algo prove cost choose job wire device trace engine meet run tune
+fault   sched topo kernel code algo prove cost choose job wire device trace engine meet run tune comm
+api     sched topo kernel code algo prove draw cost choose job wire device trace engine meet run tune comm fault
+bucket  sched topo kernel code algo prove draw cost choose job wire device trace engine meet run tune comm fault api
+doctor  sched topo kernel code algo prove draw cost choose job wire device trace engine meet run tune comm fault api
 EOR
 }
 
@@ -230,8 +230,11 @@ sources | sed 's|.*/||' | sort | uniq -d | law "file names are unique"
     [ "$n" -lt 500 ] || echo "$f has $n lines"
   done | law "files have fewer than 500 lines"
 
+# Extensions: a line of exts.def and a room; their variables stand with all others.
+grep -rli aggregator src | grep -v -e ^src/aggregator/ -e ^src/run/exts.def -e ^src/core/variables.def -e ^src/exported.txt | law "rooms do not name an extension"
+
 # Lower this number when src/ has become smaller; the goal is 45000.
-most=59100
+most=58900
 n=$(find src -name '*.[ch]' -o -name '*.def' | xargs cat | wc -l)
 { [ "$n" -le $most ] || echo "src/ has $n lines"; } | law "src/ has at most $most lines"
 

@@ -121,8 +121,8 @@ else
   check "... with a secret only" all "! status 0" "says 'rank 1.*$secret'" '! grep -q "sum is" "$work/out"'
   export FAMILY=link HOSTS=3
   hosts TUTTI_KEY=$key
-  check "hosts whose addresses only their link knows: UCX does not reach them, and a sentence says so" all "! status 0" \
-    "says 'cannot reach rank . on host., whose addresses only its link knows.*set TUTTI_NET=tcp'"
+  check "hosts with only link-local addresses: UCX does not reach them, and a sentence says so" all "! status 0" \
+    "says 'cannot reach rank . on host., which has only link-local addresses.*set TUTTI_NET=tcp'"
   hosts TUTTI_KEY=$key TUTTI_TLS=all
   check "... by TLS they meet and sum" all "status 0" "$three"
   LINK=eth0 hosts TUTTI_KEY=$key TUTTI_TLS=all TUTTI_INTERFACE=eth0
@@ -148,7 +148,7 @@ else
   check "... and no name where it does not" all "status 0" "$two" '[ -s "$work/secret" ]' '! grep -aqE "host[12]|10[.]77" "$work/secret"'
   hosts TUTTI_KEY=$key TUTTI_CONNECT_TIMEOUT=2 sh -c '[ $RANK = 0 ] || export TUTTI_INSECURE=1; "$0" || { sleep $((4 * RANK)); exit 1; }'
   check "a rank that came without TLS is refused, and both say what differs" all "! status 0" \
-    "says 'came without TLS.*TUTTI_INSECURE have to be the same'" "says 'a process came without TLS: TUTTI_TLS and'"
+    "says 'connected without TLS.*TUTTI_INSECURE must be the same'" "says 'a process connected without TLS: TUTTI_TLS and'"
   mkdir -p "$work/far/from/plugins" && cp "$hello" "$work/far/from/plugins/bare"
   bare=$work/far/from/plugins/bare
   hosts TUTTI_KEY=$key TUTTI_CONNECT_TIMEOUT=2 sh -c '[ $RANK = 0 ] && exec "$1"; exec "$0"' "$bare"

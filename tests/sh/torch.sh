@@ -142,6 +142,8 @@ if has_starter ompi && [ -e "$BUILD/libtutti_pmix.so.0" ]; then
 else
   skip "mpirun" "no mpirun.openmpi, or no libtutti_pmix.so.0"
 fi
+launcher "Slurm's variables" env SLURM_JOB_ID=$$ SLURM_STEP_ID=0 SLURM_STEP_NODELIST=localhost SLURM_STEP_NUM_NODES=1 SLURM_STEP_NUM_TASKS=2 \
+  bash -c 'SLURM_PROCID=0 "$@" & SLURM_PROCID=1 "$@" && wait $!' ranks $python $here/torch_faults.py train
 # Debian's Python 3.11 and its PyTorch need these options.
 launcher "torch.distributed.run -r 1 -t 1" $python -m torch.distributed.run --nproc_per_node 2 --standalone \
   -r 1 -t 1 --log_dir "$work/logs" $here/torch_faults.py train

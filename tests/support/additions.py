@@ -4,6 +4,7 @@ Use        additions.py      in the copy
 Invariant  an addition touches only the places that CONTRIBUTING.md names for it. Lines go before code, never before a
            comment, whose words may change.
 SPDX-License-Identifier: BSD-3-Clause"""
+import os
 
 HEAD = "/* %s - an addition of tests/support/additions.py. SPDX-License-Identifier: BSD-3-Clause */\n"
 
@@ -101,6 +102,45 @@ const tt_algo tt_collect_algo = {
     .entries = {{"collect", TT_CANDIDATE, "every rank reads every block", "the baseline"}},
 };
 """)
+
+# An extension: one room and one line. It takes the family for every allreduce.
+os.mkdir("src/rows")
+create("src/rows/rows.c", """#include "plan_cache.h"
+
+static bool wanted(void) {
+  return tt_env("TUTTI_ROWS") != NULL;
+}
+
+static tutti_status rows_open(tutti_comm *comm) {
+  comm->plans->ext[TT_EXT_rows] = comm;
+  return TUTTI_OK;
+}
+
+static void rows_close(tutti_comm *comm) {
+  comm->plans->ext[TT_EXT_rows] = NULL;
+}
+
+static tutti_status choose(tutti_comm *comm, const tt_call *call, const tt_problem *p, tt_choice *choice) {
+  (void)p;
+  if (!comm->plans->ext[TT_EXT_rows] || call->coll != TUTTI_ALLREDUCE) return TUTTI_OK;
+  *choice = (tt_choice){.slices = 1, .ext = &tt_ext_rows};
+  return tt_plan_spec_named("row", &choice->plan);
+}
+
+static tt_ext_ranks ranks(const tutti_comm *comm, int way) {
+  (void)way;
+  return (tt_ext_ranks){.chooser = comm->plans->chooser};
+}
+
+static tutti_status explain(tutti_comm *comm, const tt_call *call, tt_text *t) {
+  if (comm->plans->ext[TT_EXT_rows] && call->coll == TUTTI_ALLREDUCE) tt_text_add(t, "rows takes it\\n");
+  return TUTTI_OK;
+}
+
+const tt_ext tt_ext_rows = {"rows", wanted, rows_open, rows_close, choose, ranks, explain};
+""")
+insert("Makefile", "aggregator run tune", "rows ")
+insert("src/run/exts.def", "TT_EXT(aggregator)", "TT_EXT(rows)\n")
 
 # A program that uses them.
 create("adds.c", """#include <stdio.h>

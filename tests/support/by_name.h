@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "candidates.h"
+#include "samples.h"
 
 enum { NAME = 512 }; /* capacity for the names of these tests */
 
@@ -95,7 +96,7 @@ static inline void form_named(const char *name, char form[NAME]) {
 
 static inline bool sample_named(int family, int ranks, int i, char *name, size_t size) {
   tt_text text = {0};
-  tt_algo_sample(family, ranks, i, &text);
+  add_sample(family, ranks, i, &text);
   return take_name(&text, name, size);
 }
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "samples.h"
 #include "tutti_plan.h"
 
 static void add(names *list, const char *name) {
@@ -14,7 +15,7 @@ static void add(names *list, const char *name) {
 
 static bool has_sample(int family, int ranks, int i) {
   tt_text name = {0};
-  const bool has = tt_algo_sample(family, ranks, i, &name);
+  const bool has = add_sample(family, ranks, i, &name);
   free(name.at);
   return has;
 }
@@ -37,12 +38,12 @@ names names_for(int ranks, int most, int turn) {
   names list = {0, NULL};
   tt_text name = {0};
   for (int a = 0; tutti_algo_name(a, NULL); a++) add(&list, tutti_algo_name(a, NULL));
-  for (int f = 0; tt_algo_family(f); f++) {
+  for (int f = 0; sampled_family(f); f++) {
     const int all = count(f, ranks);
     const int n = most < 0 || most > all ? all : most;
     for (int i = 0; i < n; i++) {
       name.length = 0;
-      tt_algo_sample(f, ranks, (int)((int64_t)i * all / n + turn) % all, &name);
+      add_sample(f, ranks, (int)((int64_t)i * all / n + turn) % all, &name);
       add(&list, name.at);
     }
   }

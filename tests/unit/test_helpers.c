@@ -102,7 +102,7 @@ static void blocks_go_to_ranks_with_data(void **state) {
   char name[NAME];
   (void)state;
   for (int ranks = 2; ranks <= shorter(MOST, 13); ranks++)
-    for (int family = 0; tt_algo_family(family); family++)
+    for (int family = 0; sampled_family(family); family++)
       for (int i = 0; sample_named(family, ranks, i, name, sizeof name); i++) {
         if (strncmp(name, "aggregate(data", strlen("aggregate(data")) != 0) continue;
         if (strstr(name, "share=")) continue; /* for allreduce only */

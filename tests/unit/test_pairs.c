@@ -115,7 +115,7 @@ static void no_message_waits_for_another(void **state) {
   static const int counts[] = {4, 6, 8, 12, 16};
   (void)state;
   for (size_t c = 0; c < sizeof counts / sizeof *counts; c++)
-    for (int family = 0; tt_algo_family(family); family++)
+    for (int family = 0; sampled_family(family); family++)
       for (int i = 0; i < EACH; i++) {
         char name[NAME];
         const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = counts[c]};

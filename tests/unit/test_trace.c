@@ -226,6 +226,27 @@ static void a_full_tape_says_so(void **state) {
   assert_int_equal(count("\"ph\":\"X\"") + count("\"ph\":\"b\""), 2 * 16 + 2);
 }
 
+/* 70 marks with as many names, of which a trace keeps 64, and the first name again. */
+static void *marks_of(void *comm) {
+  const double now = clock_now();
+  char name[16];
+  for (int i = 0; i < 71; i++) {
+    snprintf(name, sizeof name, "mark %d", i % 70);
+    tutti_trace_mark(comm, name, now, now);
+  }
+  return (void *)(intptr_t)tutti_comm_free(comm);
+}
+
+static void marks_beyond_64_names_have_none(void **state) {
+  (void)state;
+  assert_int_equal(threads(2, marks_of), 0);
+  read_file();
+  assert_int_equal(count("\"cat\":\"mark\""), 2 * 71);
+  assert_int_equal(count("\"name\":\"mark 0\""), 2 * 2);
+  assert_int_equal(count("\"name\":\"mark 63\""), 2);
+  assert_int_equal(count("\"name\":\"mark\""), 2 * 6);
+}
+
 /* The incomplete line of a killed rank is removed, and later events are appended to the file. */
 static void half_a_line_is_cut_off(void **state) {
   (void)state;
@@ -271,6 +292,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test_setup_teardown(tags_and_names, set_up, tear_down),
       cmocka_unit_test_setup_teardown(later_communicators_add, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_full_tape_says_so, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(marks_beyond_64_names_have_none, set_up, tear_down),
       cmocka_unit_test_setup_teardown(half_a_line_is_cut_off, set_up, tear_down),
       cmocka_unit_test_setup_teardown(no_trace_is_left_alone, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_folder_is_no_file, set_up, tear_down),

@@ -52,8 +52,6 @@ void tt_helpers_build(tt_builder *b, const tt_ask *ask, const tt_helpers *h);
 const char *tt_share_refuse(const tt_ask *ask);
 uint32_t tt_share_blocks(const tt_ask *ask);
 void tt_share_build(tt_builder *b, const tt_ask *ask);
-/* Appends the i-th sample and returns true. If there are too few samples, subtracts their number from *i and returns false. */
-bool tt_share_sample(int ranks, int *i, tt_text *params);
 
 /* ---- the parts of ranks (helper_parts.c) ---- */
 
@@ -68,9 +66,7 @@ tt_span tt_helpers_whole(const tt_helpers *h, int tree, tt_buf buf);
  * ranks own blocks. */
 int tt_helpers_in_node(const tt_helpers *h, const tt_ask *ask, tt_group *g);
 
-/* tt_helpers_sample appends the i-th sample for a total number of ranks, tt_helpers_plan the i-th plan for these levels
- * of the ranks with data. Both return false past the last. */
-bool tt_helpers_sample(int ranks, int i, tt_text *params);
+/* Appends the i-th plan for these levels of the ranks with data. Returns false past the last. */
 bool tt_helpers_plan(int ranks, const char *levels, int i, tt_text *params);
 
 #endif

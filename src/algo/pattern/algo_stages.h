@@ -23,10 +23,7 @@ bool tt_stages_uniform(const tt_ask *ask, const tt_tree *tree, const tt_tree *ma
 int tt_stages_list(const tt_ask *ask, const tt_tree *tree, const tt_tree *machine,
                    tt_level_stage *list);
 
-/* tt_stages_sample appends the i-th sample for these sizes, outermost first; two or three levels have TT_STAGE_SAMPLES
- * samples. tt_stages_plan appends the i-th plan. Both return false past the last. */
-enum { TT_STAGE_SAMPLES = 38 };
-bool tt_stages_sample(const int *sizes, int levels, int i, tt_text *params);
+/* Appends the i-th plan for these sizes, outermost first. Returns false past the last. */
 bool tt_stages_plan(const int *sizes, int levels, int i, tt_text *params);
 
 #endif

@@ -101,16 +101,3 @@ void tt_share_build(tt_builder *b, const tt_ask *ask) {
   tt_fold_whole(b, ask, &g, &how);
   for (int h = 0; h < s.helpers; h++) tt_recv(b, s.data + h, part_of(b, &s, h, TT_DST));
 }
-
-/* Proposes one to four helpers. For each number of helpers, proposes several shares and both kinds of fold. */
-bool tt_share_sample(int ranks, int *i, tt_text *params) {
-  static const char *const share[] = {"1/4", "1/2", "3/8", "7/32"}, *const how[] = {"", ",ring"};
-  for (int helpers = 1; helpers <= 4 && ranks - helpers >= 2; helpers++)
-    for (int k = 0; k < 4; k++)
-      for (int f = 0; f < 2; f++)
-        if ((*i)-- == 0) {
-          tt_text_add(params, "data=%d,share=%s%s", ranks - helpers, share[k], how[f]);
-          return true;
-        }
-  return false;
-}

@@ -345,17 +345,6 @@ void tt_rounding_twice_text(tt_text *name, const char *levels) {
   tt_text_add(name, ")");
 }
 
-bool tt_stages_sample(const int *sizes, int levels, int i, tt_text *params) {
-  if (levels < 2 || levels > 3 || i >= TT_STAGE_SAMPLES) return false;
-  for (int l = 0; l < levels; l++) {
-    tt_text_add(params, l ? "/" : ",stages=");
-    const unsigned where = TT_STAGE_FITS | (l ? 0 : TT_STAGE_OUTER);
-    const int n = count_stages(where, sizes[l]);
-    add_stage(where, sizes[l], (i * (l + 1) + l) % n, params);
-  }
-  return true;
-}
-
 bool tt_stages_plan(const int *sizes, int levels, int i, tt_text *params) {
   if (levels < 2) return false;
   for (int l = 0; l < levels; l++) {

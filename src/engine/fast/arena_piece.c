@@ -108,7 +108,7 @@ static uint64_t name_of_part(const tt_operation *o, uint32_t k, int r, const tt_
   return arena ? names->arena : names->src;
 }
 
-/* Returns the address of this rank's own input of a part, once it is put. */
+/* Returns the address of this rank's own operand for a part, once the operand has been stored. */
 static const char *own_input(const tt_operation *o, uint32_t k, const tt_part *x) {
   if (!o->reducer.times)
     return (const char *)o->call.src - src_begins(o, o->wire->rank) + x->at;

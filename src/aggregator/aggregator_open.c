@@ -1,10 +1,10 @@
-/* open_aggregator.c - connects a communicator to the aggregator (in-network reduction server) that TUTTI_AGGREGATOR
+/* aggregator_open.c - connects a communicator to the aggregator (in-network reduction server) that TUTTI_AGGREGATOR
  * names, and makes plans that use it.
  *
  * Idea       The first rank sends the address of the aggregator, and draws a number for the sessions. Every rank
  *            connects, because the ranks of a host each reduce one part of the vector before they send it. Ranks that
  *            have the same number within their hosts form a session. Its plans have virtual ranks after those of the
- *            communicator (run/plan_cache.h). If TUTTI_AGGREGATOR names several aggregators, each serves the hosts of
+ *            communicator (aggregator_ways.h). If TUTTI_AGGREGATOR names several aggregators, each serves the hosts of
  *            one rack, and another one, above them, adds up their sums.
  * Cost       When a communicator is created: a broadcast, a connection per rank, and an all-gather.
  * Invariant  All ranks use the aggregator, or no rank does. It affects the result of a call only by the order of the
@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 #include "aggregator.h"
-#include "build_comm.h"
-#include "comm_wisdom.h"
+#include "aggregator_ways.h"
+#include "flight.h"
 #include "reach.h"
 #include "topo_rows.h"
 
@@ -213,13 +213,14 @@ static tutti_status plan_for(tutti_comm *comm, int parts, const layout *x, const
   return status ? status : tt_chooser_new(&setting, &a->chooser);
 }
 
-void tt_aggregator_drop(tutti_comm *comm) {
-  for (int k = 0; k < TT_AGGREGATED; k++) {
-    tt_aggregated *a = &comm->plans->aggregated[k];
-    tt_chooser_free(a->chooser);
-    free(a->order);
-    *a = (tt_aggregated){.chooser = NULL};
+void tt_aggregator_close(tutti_comm *comm) {
+  tt_aggregated *ways = tt_aggregated_of(comm);
+  for (int k = 0; ways && k < TT_AGGREGATED; k++) {
+    tt_chooser_free(ways[k].chooser);
+    free(ways[k].order);
   }
+  free(ways);
+  comm->plans->ext[TT_EXT_aggregator] = NULL;
   if (!comm->wire || !comm->wire->outside) return;
   tt_comm_list(comm, false);
   /* Another thread may still be driving it. */
@@ -288,8 +289,11 @@ static tutti_status visit(tutti_comm *comm, const invitation *i, const layout *x
   if (!status) status = tt_aggregator_visit(where, &seat, i->open, key, LIMIT, &to);
   if (!status) tt_aggregator_queue(to.fd, comm->plans->setting.profile.net.beta);
   if (!status) status = make_wire(comm, to, where, x);
+  if (status) return status;
+  tt_aggregated *made = comm->plans->ext[TT_EXT_aggregator] = calloc(TT_AGGREGATED, sizeof *made);
+  if (!made) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the plans of an aggregator");
   for (int k = 0; k < TT_AGGREGATED && !status; k++)
-    status = plan_for(comm, ways[k].parts, x, ways[k].beside, &comm->plans->aggregated[k]);
+    status = plan_for(comm, ways[k].parts, x, ways[k].beside, &made[k]);
   return status;
 }
 
@@ -305,7 +309,7 @@ static tutti_status agree(tutti_comm *comm, const invitation *i, const visit_end
   int bad = 0;
   while (heard && bad < comm->ranks && !all[bad].status) bad++;
   const bool fine = heard && bad == comm->ranks;
-  if (!fine) tt_aggregator_drop(comm);
+  if (!fine) tt_aggregator_close(comm);
   if (comm->rank == 0 && fine)
     tt_log(1, "the aggregator at %s sums where that is fastest", i->names);
   else if (comm->rank == 0 && heard)
@@ -328,14 +332,12 @@ static const char *fit_names(const char *names, layout *x) {
   return why;
 }
 
-tutti_status tt_aggregator_open(tutti_comm *comm, uint32_t said) {
+tutti_status tt_aggregator_open(tutti_comm *comm) {
   invitation i = {.names = ""};
   visit_end mine = {.status = TUTTI_OK};
   layout x = layout_of(comm);
-  if (!(said & TT_AGGREGATOR_NAMED) || comm->no_aggregator || !tt_over_net(comm) ||
-      comm->net->traits.simulated)
+  if (comm->no_outside || !tt_over_net(comm) || comm->net->traits.simulated || x.hosts < 2)
     return TUTTI_OK;
-  if (x.hosts < 2) return TUTTI_OK;
   if (comm->rank == 0) invite(&i);
   if (tt_broadcast(comm, who, 0, &i, sizeof i)) return TUTTI_OK; /* the next call reports it */
   if (comm->rank) tt_reach_strip(i.names);

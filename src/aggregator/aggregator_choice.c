@@ -1,4 +1,4 @@
-/* aggregated.c - decides whether an aggregator sums a call, by comparing the estimate with that of the best plan without an
+/* aggregator_choice.c - decides whether an aggregator sums a call, by comparing the estimate with that of the best plan without an
  * aggregator.
  *
  * Idea       Each way to use the aggregator is a plan, aggregate(...), with virtual ranks that represent the aggregator.
@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "flight.h"
+#include "aggregator_ways.h"
 #include "why.h"
 
 /* Limits on the size of a part of the vector, in bytes. Parts shorter than LEAST_OF_PART are not worth a separate system call.
@@ -46,7 +46,7 @@ static bool does(tutti_coll coll) {
 
 /* Returns the reason why the aggregator does not sum such calls, or NULL if it may. */
 static const char *refusal(const tutti_comm *comm, const tt_call *c) {
-  const bool alone = comm->plans->aggregated[0].hosts == comm->ranks; /* one rank per host */
+  const bool alone = tt_aggregated_of(comm)->hosts == comm->ranks; /* one rank per host */
   if (!does(c->coll)) return "the aggregator has no such collective";
   if (c->coll == TUTTI_BARRIER && !alone)
     return "on hosts with several ranks the aggregator does no barrier";
@@ -61,12 +61,7 @@ static const char *refusal(const tutti_comm *comm, const tt_call *c) {
 }
 
 static bool may_sum(const tutti_comm *comm, const tt_call *c) {
-  return comm->wire->outside && !c->everyone && c->count && !refusal(comm, c);
-}
-
-const char *tt_without_aggregator(const tutti_comm *comm) {
-  return comm->net->net_agree ? "tutti_comm_shrink gives the same ranks without it"
-                              : "make another communicator of the same ranks";
+  return !c->everyone && c->count && !refusal(comm, c);
 }
 
 double tt_aggregator_link(const tutti_comm *comm, double *delay) {
@@ -91,7 +86,7 @@ static int cheapest_way(tutti_comm *comm, const tt_problem *p, const tt_override
   int way = 0;
   *seconds = HUGE_VAL;
   for (int k = 0; k < TT_AGGREGATED; k++) {
-    const tt_aggregated *a = &comm->plans->aggregated[k];
+    const tt_aggregated *a = &tt_aggregated_of(comm)[k];
     if (!fits(a, p, comm->ranks) || (family && !tt_plan_spec_is_one_of(a->plan, family)) ||
         tt_override_forbids(override, a->plan, p->bytes))
       continue;
@@ -106,21 +101,21 @@ static int cheapest_way(tutti_comm *comm, const tt_problem *p, const tt_override
 }
 
 /* Returns the plan that the user has requested, or NULL. Sets *aggregates if plans of that family use an aggregator. */
-static const tt_plan_spec *wanted(const tutti_comm *comm, const tt_problem *p,
-                                  const tt_override *override, bool *aggregates) {
+static const tt_plan_spec *requested(const tutti_comm *comm, const tt_problem *p,
+                                     const tt_override *override, bool *aggregates) {
   const tt_plan_spec *plan = tt_override_for(override, p->bytes);
-  for (int k = 0; k < TT_AGGREGATED; k++)
-    *aggregates |= plan && comm->plans->aggregated[k].plan &&
-                   tt_plan_spec_is_one_of(comm->plans->aggregated[k].plan, plan);
+  for (const tt_aggregated *a = tt_aggregated_of(comm), *end = a + TT_AGGREGATED; a < end; a++)
+    *aggregates |= plan && a->plan && tt_plan_spec_is_one_of(a->plan, plan);
   return plan;
 }
 
-tutti_status tt_aggregated_choose(tutti_comm *comm, const tt_call *c, const tt_problem *p,
-                                  tt_choice *choice) {
+static tutti_status choose(tutti_comm *comm, const tt_call *c, const tt_problem *p,
+                           tt_choice *choice) {
   bool aggregates = false;
   double seconds;
-  const tt_plan_spec *other = wanted(comm, p, tt_call_override(comm, c), &aggregates);
-  if (aggregates && comm->wire->outside) {
+  if (!comm->wire->outside) return TUTTI_OK;
+  const tt_plan_spec *other = requested(comm, p, tt_call_override(comm, c), &aggregates);
+  if (aggregates) {
     const char *why = refusal(comm, c);
     snprintf(choice->refusal, sizeof choice->refusal, "%s", why ? why : "");
   }
@@ -133,15 +128,22 @@ tutti_status tt_aggregated_choose(tutti_comm *comm, const tt_call *c, const tt_p
   if (seconds < 0 || alone < 0)
     return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the choice of a plan");
   if (!way || (!aggregates && seconds >= alone)) return TUTTI_OK;
-  *choice = (tt_choice){.plan = comm->plans->aggregated[way - 1].plan,
+  *choice = (tt_choice){.plan = tt_aggregated_of(comm)[way - 1].plan,
                         .slices = 1,
                         .overridden = aggregates,
+                        .ext = &tt_ext_aggregator,
                         .way = way};
   return TUTTI_OK;
 }
 
-tutti_status tt_aggregated_say(tutti_comm *comm, const tt_call *c, tt_text *t) {
+static tt_ext_ranks ranks_of(const tutti_comm *comm, int way) {
+  const tt_aggregated *a = &tt_aggregated_of(comm)[way - 1];
+  return (tt_ext_ranks){a->helpers, a->order, a->chooser};
+}
+
+static tutti_status explain(tutti_comm *comm, const tt_call *c, tt_text *t) {
   const tt_outside *out = comm->wire->outside;
+  if (!out) return TUTTI_OK;
   const char *where = out->ops->where(out->wire), *why = refusal(comm, c);
   const tt_problem p = tt_problem_of(comm, c);
   char time[24], other[24];
@@ -154,15 +156,27 @@ tutti_status tt_aggregated_say(tutti_comm *comm, const tt_call *c, tt_text *t) {
   tutti_status status = tt_choose(tt_chooser_for(comm, c), &p, tt_call_override(comm, c), &choice);
   if (status) return status;
   const tt_choice alone = choice;
-  status = tt_aggregated_choose(comm, c, &p, &choice);
+  status = choose(comm, c, &p, &choice);
   const int way = status ? 0 : cheapest_way(comm, &p, tt_call_override(comm, c), NULL, &seconds);
   if (status || !way) return status;
   const double without = tt_price_of(tt_chooser_for(comm, c), &p, alone.plan, alone.slices);
   tt_text_add(t, "the aggregator at %s %s: %s, %s; among the ranks alone %s", where,
-              choice.way ? "sums it" : "does not sum it",
-              comm->plans->aggregated[way - 1].plan->text, tt_time_words(seconds, time),
+              choice.ext ? "sums it" : "does not sum it",
+              tt_aggregated_of(comm)[way - 1].plan->text, tt_time_words(seconds, time),
               alone.plan->text);
   if (without >= 0 && without < HUGE_VAL) tt_text_add(t, ", %s", tt_time_words(without, other));
   tt_text_add(t, "\n");
   return TUTTI_OK;
 }
+
+static bool wanted(void) {
+  return tt_env("TUTTI_AGGREGATOR") != NULL;
+}
+
+const tt_ext tt_ext_aggregator = {.name = "aggregator",
+                                  .wanted = wanted,
+                                  .open = tt_aggregator_open,
+                                  .close = tt_aggregator_close,
+                                  .choose = choose,
+                                  .ranks = ranks_of,
+                                  .explain = explain};
