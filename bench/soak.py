@@ -31,7 +31,7 @@ KINDS = ("calm", "deaths", "stops", "alone", "mpi calm", "ends", "makers", "mpi 
          "killed", "deaths", "ucx stops", "launcher", "threads", "aggregator")
 TORTURE = ("torture shm", "torture ucx", "deaths", "torture tcp", "torture tls", "newcomers", "torture shm", "torture threads",
            "torture shm")
-CONTRACTS = ("any", "same", "run", "exact")
+CONTRACTS = ("any", "same", "run", "element", "exact")
 MANNERS = {"deaths": "deaths", "makers": "makers", "alone": "alone", "killed": "doomed", "ends": "ends", "aggregator": "losses"}
 MPIS = ("ompi", "mpich")
 ANYWHERE = ("deaths", "alone", "makers", "launcher")  # kinds on shared memory and on UCX

@@ -218,7 +218,7 @@ static long settle(const timing_plan *plan, int s, float *x, size_t n) {
   return timing_fit(plan->budget, once);
 }
 
-/* Measures all algorithms of gloo at this size, and sets gloo_best to the fastest. */
+/* Measures all of gloo's algorithms at this size, and sets gloo_best to the fastest. */
 static void choose_gloo(const timing_plan *plan, float *x, size_t n) {
 #ifdef WITH_GLOO
   double least = 0;

@@ -12,22 +12,25 @@
 static const char usage[] =
     "usage: tutti aggregator [--port P] [--memory SIZE] [--jobs N] [--above HOST[:P]]\n"
     "\n"
-    "Serves jobs as an aggregator: it sums what their hosts send, so that the link of each host\n"
-    "carries a vector once each way. Start it on a host whose link is as fast as those of the\n"
-    "hosts of a job together, or nearly, and start the job with TUTTI_AGGREGATOR=HOST:P\n"
-    "(docs/aggregator.md).\n"
+    "Sums the vectors of the hosts of a job, so that each host's link carries a vector only\n"
+    "once in each direction (docs/aggregator.md). Run it on a host whose link is about as fast\n"
+    "as the links of the job's hosts together. Start the job with TUTTI_AGGREGATOR=HOST:P.\n"
     "\n"
-    "Jobs and aggregator need the same TUTTI_KEY in their environments, and the same TUTTI_TLS.\n"
-    "Without a key it serves its own user on its own host only; with TUTTI_INSECURE=1, every process\n"
-    "that reaches the port. TUTTI_INTERFACE says on which interface it listens. It runs until SIGINT\n"
-    "or SIGTERM, and with TUTTI_LOG=info logs each session to stderr.\n"
+    "The jobs and the aggregator need the same values of TUTTI_KEY and TUTTI_TLS. Without a\n"
+    "key, it serves only processes of the same user on this host. With TUTTI_INSECURE=1, it\n"
+    "then serves every process that reaches the port. It listens on the device or address\n"
+    "TUTTI_INTERFACE. It runs until SIGINT or SIGTERM, and with TUTTI_LOG=info logs each\n"
+    "session to stderr.\n"
     "\n"
-    "  -p, --port P       where it listens (4747); 0: any free port, which it prints\n"
-    "  -m, --memory SIZE  for the sums of all sessions (256MiB)\n"
-    "  -j, --jobs N       most simultaneous sessions (64); a communicator needs one for each rank\n"
-    "                     of a host. Beyond that, jobs get a warning and run without aggregator\n"
-    "  -a, --above HOST[:P]  the aggregator that adds up the sums of the racks' aggregators. A job\n"
-    "                     in several racks names one aggregator per rack: TUTTI_AGGREGATOR=R1,R2\n"
+    "  -p, --port P       the port to listen on (4747); 0: any free port, which it prints\n"
+    "  -m, --memory SIZE  memory for the sums of all sessions (256MiB)\n"
+    "  -j, --jobs N       the largest number of simultaneous sessions (64). A communicator\n"
+    "                     needs one session for each rank of a host. Further jobs get a warning\n"
+    "                     and run without aggregator\n"
+    "  -a, --above HOST[:P]\n"
+    "                     the aggregator that sums the results of the racks' aggregators. A job\n"
+    "                     in several racks names one aggregator for each rack:\n"
+    "                     TUTTI_AGGREGATOR=R1,R2\n"
     "\n"
     "Exit status: 0 after a signal; 2 wrong command line; 125 it cannot listen.\n";
 
@@ -93,5 +96,5 @@ static int run(int argc, char **argv) {
   return 0;
 }
 
-const cli_command cmd_aggregator = {"aggregator", "sums in the network for jobs on several hosts",
-                                    usage, run, false};
+const cli_command cmd_aggregator = {
+    "aggregator", "sum vectors in the network, for jobs on several hosts", usage, run, false};

@@ -11,16 +11,16 @@
 static const char usage[] =
     "usage: tutti doctor PID [--format json] [--watch S]\n"
     "\n"
-    "Shows what every rank of a running or hanging job on this machine does: its process, its\n"
-    "current or last call, the rank that it waits for, and for how long. The last lines say what\n"
-    "is wrong: a rank is stopped, dead or outside tutti, and others wait for it; two ranks made\n"
-    "different calls; or ranks wait for each other.\n"
+    "Shows what every rank of a running or hanging job on this machine is doing: its process,\n"
+    "its current or last call, the rank that it waits for, and for how long. The last lines\n"
+    "name the cause of a hang: a rank is stopped, dead or outside tutti while others wait for\n"
+    "it; two ranks made different calls; or ranks wait for each other.\n"
     "\n"
     "PID is the process id of `tutti run`, of mpirun, or of any rank. The ranks must share\n"
-    "memory, and the job must be yours unless you are root. The doctor does not touch it.\n"
+    "memory. The job must be yours, unless you are root. It is not disturbed.\n"
     "\n"
-    "      --format F text (default), or json: one object\n"
-    "  -w, --watch S  every S seconds, until the job has ended\n"
+    "      --format F text (default), or json (one object)\n"
+    "  -w, --watch S  repeat every S seconds, until the job has ended\n"
     "\n"
     "Exit status: 0; 2 wrong command line; 125 no such job, or not yours.\n";
 
@@ -74,5 +74,5 @@ static int run(int argc, char **argv) {
   return watch(pid, form == CLI_JSON, seconds);
 }
 
-const cli_command cmd_doctor = {"doctor", "show what each rank of a job is doing, and why it hangs", usage,
-                                run, false};
+const cli_command cmd_doctor = {
+    "doctor", "show what each rank of a job is doing, and why the job hangs", usage, run, false};

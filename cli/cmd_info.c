@@ -17,17 +17,18 @@
 static const char usage[] =
     "usage: tutti info [--format json | --profile | --network NET [-n N]]\n"
     "\n"
-    "Shows version and build, the cores that this process may use, instruction sets,\n"
-    "memory, and which features work here; if a feature does not, it says why. The last lines\n"
-    "are the cores that are near each other, in the order in which `tutti run --bind` takes\n"
-    "them.\n"
+    "Shows the version, the build, the cores that this process may use, instruction sets,\n"
+    "memory, and which features work here. For each feature that does not, it shows why. The\n"
+    "last lines show which cores are near each other, in the order in which `tutti run --bind`\n"
+    "uses them.\n"
     "\n"
-    "      --format F text (default), or json: one object\n"
-    "  -p, --profile  the parameters of the cost model. Edit them, and use the file with\n"
-    "                 TUTTI_PROFILE=FILE or `tutti explain --profile FILE`\n"
-    "      --network NET\n"
-    "                 the parameters of a network by name, as `tutti explain` takes it, and the\n"
-    "                 levels for TUTTI_TOPO in a comment; -n, --ranks N: with N nodes\n";
+    "      --format F     text (default), or json (one object)\n"
+    "  -p, --profile      show the parameters of the cost model. You can store them in a file,\n"
+    "                     edit it, and use it with TUTTI_PROFILE=FILE or\n"
+    "                     `tutti explain --profile FILE`\n"
+    "      --network NET  show the parameters of a named network (tutti help model), and its\n"
+    "                     levels for TUTTI_TOPO in a comment\n"
+    "  -n, --ranks N      number of nodes of that network\n";
 
 static const struct option long_options[] = {
     {"format", required_argument, NULL, 'F'},
@@ -184,4 +185,5 @@ static int run(int argc, char **argv) {
   return 0;
 }
 
-const cli_command cmd_info = {"info", "what this build and this machine can do", usage, run, false};
+const cli_command cmd_info = {"info", "show what this build and this machine can do", usage, run,
+                              false};

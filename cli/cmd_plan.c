@@ -22,28 +22,31 @@ static const char usage[] =
     "       tutti plan run ALGORITHM -n N [options of `tutti bench`]\n"
     "       tutti plan price ALGORITHM|all -n N --size SIZE ... (tutti plan price --help)\n"
     "\n"
-    "Lists the algorithms and the properties that the prover finds; or shows, proves, draws\n"
-    "or estimates one schedule, of a built-in algorithm or from a file (docs/schedules.md).\n"
+    "Lists the algorithms, with the properties that the prover finds. The other commands use\n"
+    "the schedule of one algorithm, built in or from a file (docs/schedules.md).\n"
     "\n"
-    "  -n, --ranks N          how many ranks (list: 7)\n"
+    "  -n, --ranks N          number of ranks (default for list: 7)\n"
     "  -c, --coll COLLECTIVE  allreduce (default), reduce_scatter, allgather, broadcast,\n"
     "                         reduce, barrier, scan, exscan, gather, scatter, alltoall\n"
     "      --root R           the root, if the collective has one (0)\n"
-    "  -i, --in-place         src and dst are one buffer\n"
-    "      --format F         text (default) or json, for programs\n"
-    "  -r, --rank R           show only this rank's steps\n"
+    "  -i, --in-place         for in-place calls: src and dst are one buffer\n"
+    "      --format F         text (default), or json\n"
+    "  -r, --rank R           show only the steps of this rank\n"
     "  -t, --text             show the schedule as text, which check and draw read\n"
-    "  -o, --output PICTURE   draw into a file: .svg, .html (steps through the rounds),\n"
-    "                         .json or .txt; without it, on the terminal\n"
-    "  -w, --width COLUMNS    draw at most this wide (default: the terminal's width)\n"
-    "      --levels LEVELS    draw the machine's levels: \"node:4 core:3\"; without it those in\n"
-    "                         the algorithm's name. An arrow has the colour of its level\n"
-    "      --plain, --color   draw in ASCII; draw in colours even without a terminal\n"
+    "  -o, --output PICTURE   draw into a file: .svg, .html (shows the rounds one by one),\n"
+    "                         .json or .txt (default: draw on the terminal)\n"
+    "  -w, --width COLUMNS    the largest width of the drawing (default: the terminal's)\n"
+    "      --levels LEVELS    draw these levels of the machine, \"node:4 core:3\" (default: those\n"
+    "                         in the algorithm's name). Arrows have the colour of their level\n"
+    "      --plain            draw in ASCII\n"
+    "      --color            draw in colours, even if the output is not a terminal\n"
     "\n"
-    "check exits with 0 if the schedule is proven, 1 if it is refused. export writes the text\n"
-    "that show, check and draw read. import makes it of the XML file of an algorithm of MSCCL\n"
-    "(allreduce, allgather, reduce_scatter), if it can be proven. run times an algorithm on N\n"
-    "ranks and checks its results; --algo of `tutti bench` also takes ranges of sizes.\n";
+    "check: the exit status is 0 if the schedule is proven, and 1 if it is refused.\n"
+    "export writes the text form of a schedule, which show, check and draw read.\n"
+    "import converts the XML file of an MSCCL algorithm (allreduce, allgather or\n"
+    "reduce_scatter) to this form, if it can be proven.\n"
+    "run times an algorithm on N ranks, and checks its results. --algo of `tutti bench` also\n"
+    "takes ranges of sizes.\n";
 
 enum { ROOT = 256, PLAIN, COLOR, LEVELS, FORMAT };
 static const struct option long_options[] = {
@@ -114,7 +117,8 @@ static int read_options(int argc, char **argv, plan_options *o) {
   return status;
 }
 
-/* Returns the schedules of an algorithm as text. If the algorithm has no schedules, prints an error message and returns NULL. */
+/* Returns the schedules of an algorithm as text. If the algorithm has no schedules, prints an error message and returns NULL.
+ * Returns the schedules of an algorithm as text. If the algorithm has no schedules, prints an error message and returns NULL. */
 static char *text_of(const char *algo, const plan_options *o, long rank) {
   char *text;
   if (!tutti_schedule_text(algo, o->coll, (int)o->ranks, (int)rank, (int)o->root, o->in_place,

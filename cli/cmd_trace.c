@@ -11,21 +11,21 @@ static const char usage[] =
     "usage: tutti trace FILE [FILE ...] [--all | --format json | --draw[=FROM+LENGTH] [-o "
     "PICTURE]]\n"
     "\n"
-    "Summarizes the trace that a job wrote with TUTTI_TRACE=FILE: each rank's time in\n"
-    "arithmetic, copying and waiting; which rank came last; per kind of call the number, the\n"
-    "median and the worst; and, for the kind that took most time, the critical paths of the\n"
-    "median and the slowest call. Several files are parts of one job, from machines that\n"
-    "share no folder.\n"
+    "Summarizes the trace that a job wrote with TUTTI_TRACE=FILE. It shows each rank's time in\n"
+    "arithmetic, copying and waiting, and which rank came last. For each kind of call, it\n"
+    "shows the number of calls, and the median and the longest time. For the kind that took\n"
+    "the most time in total, it shows the critical paths of the median and the slowest call.\n"
+    "If the machines of a job share no folder, pass the files of all machines.\n"
     "\n"
-    "  -a, --all      all ranks, all kinds of calls, their critical paths whole\n"
-    "      --format F text (default), or json: one object, with the paths of all kinds of calls\n"
+    "  -a, --all      show all ranks, all kinds of calls, and complete critical paths\n"
+    "      --format F text (default), or json (one object, with the paths of all calls)\n"
     "  -d, --draw[=FROM+LENGTH]\n"
-    "                 draws LENGTH ms, starting at FROM ms, in one to three lines per rank\n"
-    "                 (default: around the median call of the kind that took most time)\n"
+    "                 draw LENGTH ms, starting at FROM ms, in one to three lines per rank\n"
+    "                 (default: around the median call of the kind that took the most time)\n"
     "  -o, --output PICTURE\n"
-    "                 the same as a picture in a file: .svg\n"
+    "                 draw into a file: .svg\n"
     "\n"
-    "The file itself opens in ui.perfetto.dev and chrome://tracing; see docs/trace.md.\n";
+    "The trace itself opens in ui.perfetto.dev and chrome://tracing (docs/trace.md).\n";
 
 static const struct option long_options[] = {{"all", no_argument, NULL, 'a'},
                                              {"format", required_argument, NULL, 'F'},

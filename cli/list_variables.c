@@ -24,8 +24,8 @@ static void print_wrapped(const char *text) {
 int cli_list_variables(void) {
   const char *group, *before = "", *example, *meaning, *name;
   puts(
-      "Settings are environment variables, or lines NAME = value of /etc/tutti.conf and\n"
-      "~/.config/tutti.conf. If a value is invalid, the log reports it once and tutti uses the\n"
+      "A setting is an environment variable, or a line NAME = value of /etc/tutti.conf or\n"
+      "~/.config/tutti.conf. If a value is invalid, the log reports it once, and tutti uses the\n"
       "default. The log also reports TUTTI_ variables that are not in this list.");
   for (int i = 0; (name = tutti_variable(i, &group, &example, &meaning)); i++) {
     if (!*group) continue;

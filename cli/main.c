@@ -41,10 +41,11 @@ static int overview(void) {
   printf("tutti %s - allreduce for the processes of a job\n\n", tutti_version(NULL, NULL, NULL));
   printf("usage: tutti COMMAND [options]\n\n");
   for (size_t i = 0; i < COMMANDS; i++) printf("  %-10s %s\n", table[i]->name, table[i]->summary);
-  printf("  %-10s %s\n", "help", "this page, that of one command (tutti help run), all settings");
+  printf("  %-10s %s\n", "help",
+         "list the commands, the options of one (tutti help run), all settings");
   printf("  %-10s %s\n", "", "(tutti help variables), or how to describe a machine");
   printf("  %-10s %s\n", "", "(tutti help model)");
-  printf("  %-10s %s\n", "--version", "the version");
+  printf("  %-10s %s\n", "--version", "show the version");
   return fflush(stdout) ? CLI_FAILED : 0;
 }
 

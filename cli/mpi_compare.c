@@ -32,9 +32,9 @@ static int failed(const char *how, int status, int log) {
   last_words(log, line, sizeof line);
   if (WIFSIGNALED(status))
     return cli_fail(CLI_FAILED, "mpi", "--compare: the program %s tutti was ended by signal %d%s%s",
-                    how, WTERMSIG(status), *line ? "; its last words: " : "", line);
+                    how, WTERMSIG(status), *line ? "; the last line of its output: " : "", line);
   return cli_fail(CLI_FAILED, "mpi", "--compare: the program %s tutti ended with status %d%s%s",
-                  how, WEXITSTATUS(status), *line ? "; its last words: " : "", line);
+                  how, WEXITSTATUS(status), *line ? "; the last line of its output: " : "", line);
 }
 
 /* Runs the program once, and stores the wall time of the run and the report about it. */

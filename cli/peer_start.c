@@ -190,7 +190,7 @@ static void run_ranks(peer_memory *m, peer_place *p, int fd, int done, int all) 
     last_line(log, line, sizeof line);
     snprintf(p->why, sizeof p->why, "%.150s %s%s%s", p->launcher[0] ? p->launcher : p->library,
              late ? "made no progress for two minutes and was ended" : "failed",
-             *line ? "; its last words: " : "", line);
+             *line ? "; the last line of its output: " : "", line);
   }
   close(log);
 }

@@ -11,12 +11,13 @@
 const char plan_price_usage[] =
     "usage: tutti plan price ALGORITHM|all -n N --size SIZE [--network NET] [--levels LEVELS] ...\n"
     "\n"
-    "Shows the predicted time of one plan, or of all, the fastest first: the critical path on\n"
-    "a network, or on one machine (--shm). * marks the plan that would run, ! the plans that\n"
-    "the op, the contract or --algo rule out.\n"
+    "Shows the predicted time of the critical path of one plan, or of all plans with the fastest\n"
+    "first, on a network or on one machine (--shm). * marks the plan that would run, ! plans\n"
+    "that the op, the contract or --algo exclude.\n"
     "\n" PRICE_OPTIONS
-    "      --plot FILE        plot time against size, all plans, .svg or .png (needs gnuplot);\n"
-    "                         an SVG adapts itself to a dark page; NAME-dark.png is dark\n";
+    "      --plot FILE        plot time against size for all plans, as .svg or .png (needs\n"
+    "                         gnuplot). The SVG adapts to a dark page. NAME-dark.png is\n"
+    "                         drawn for dark pages\n";
 
 static int by_time(const void *a, const void *b) {
   const tutti_offer *x = a, *y = b;
@@ -186,13 +187,13 @@ static const char explain_usage[] =
     "usage: tutti explain -n N --size SIZE [--network NET] [--levels LEVELS] ...\n"
     "       tutti explain --measured -n N [options]\n"
     "\n"
-    "Says which plan would run, its predicted time in parts, the next best plans, the sizes\n"
-    "at which other plans take over, and why others may not run. With TUTTI_EXPLAIN=1 a\n"
-    "program logs the same, once per kind of call.\n"
+    "Shows which plan would run, the parts of its predicted time, the next best plans, the\n"
+    "sizes at which other plans are chosen, and why others cannot run. With TUTTI_EXPLAIN=1 a\n"
+    "program logs the same at the first call of each kind.\n"
     "\n" PRICE_OPTIONS
-    "      --all              also the table of all candidates, the fastest first: * marks the\n"
-    "                         chosen plan, ! the plans that the op, the contract or --algo\n"
-    "                         rule out\n" EXPLAIN_MEASURED;
+    "      --all              also show the table of all candidates, the fastest first. * marks\n"
+    "                         the chosen plan, ! those that the op, the contract or --algo\n"
+    "                         exclude\n" EXPLAIN_MEASURED;
 
 /* Prints the model parameters that the estimates use: the lines of the profile without comments. */
 static void print_figures(const price_options *o) {

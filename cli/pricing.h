@@ -20,29 +20,29 @@ typedef struct price_options {
 } price_options;
 
 /* The options that describe a machine and a call, as text for the usage pages of commands that accept them. */
-#define PRICE_OPTIONS                                                                            \
-  "  -n, --ranks N          how many ranks; without --network, --levels, --shm and --profile\n"  \
-  "                         they share this machine's memory, as under `tutti run`\n"            \
-  "  -s, --size SIZE        bytes of the vector: 9KB, 1MiB, 64k (k is 1024)\n"                   \
-  "      --network NET      parameters or a name (tutti help model): alpha=30us,beta=1Gbit/s,\n" \
-  "                         torus:8x8x8, fat-tree:..., dragonfly:..., infiniband, slingshot,\n"  \
-  "                         leaf-spine. Twice: the parameters replace those of the name\n"       \
-  "      --levels LEVELS    placement of the ranks: \"rack:3 node:16 core:4\",\n"                \
-  "                         \"node:(4,3,4)\"; levels of one machine, whose ranks share\n"        \
-  "                         memory: \"package:2 numa:4 cache:8 core:8\"\n"                       \
-  "      --shm[=RANKS]      ranks that share memory, all or those below a level node,\n"         \
-  "                         this number per core (1), with the\n"                                \
-  "                         parameters of this machine's profile, if there is one\n"             \
-  "      --profile FILE     parameters from a file, one per line (tutti info --profile)\n"       \
-  "  -c, --coll COLLECTIVE  allreduce (default), broadcast ...; --root R\n"                      \
-  "  -d, --type TYPE        float (default), int32 ...\n"                                        \
-  "      --op OP            sum (default), max ...\n"                                            \
-  "      --contract any     ranks may round a sum differently (default: same); exact: sums\n"    \
-  "                         that do not depend on the order (docs/reproducible.md)\n"            \
-  "      --code CODE        as TUTTI_CODE: 'error=1e-2', lossless: messages between\n"           \
-  "                         hosts take fewer bytes (docs/lighter.md)\n"                          \
-  "      --algo PLANS       as TUTTI_ALGO: 'ring:64k-', '^tree'\n"                               \
-  "      --format F         text (default), json, or csv: the table of all candidates\n"
+#define PRICE_OPTIONS                                                                              \
+  "  -n, --ranks N          number of ranks. Without --network, --levels, --shm and --profile,\n"  \
+  "                         they share this machine's memory, as under `tutti run`\n"              \
+  "  -s, --size SIZE        size of the vector in bytes: 9KB, 1MiB, 64k (k is 1024)\n"             \
+  "      --network NET      parameters (alpha=30us,beta=1Gbit/s) or a name (torus:8x8x8,\n"        \
+  "                         fat-tree:..., dragonfly:..., infiniband, slingshot, leaf-spine);\n"    \
+  "                         see `tutti help model`. Given twice: parameters override the name's\n" \
+  "      --levels LEVELS    placement of the ranks: \"rack:3 node:16 core:4\", \"node:(4,3,4)\"; " \
+  "or\n"                                                                                           \
+  "                         on one machine: \"package:2 numa:4 cache:8 core:8\"\n"                 \
+  "      --shm[=RANKS]      all ranks share memory, or those of each node if --levels has a\n"     \
+  "                         level node; RANKS per core (1). Uses this machine's profile, if any\n" \
+  "      --profile FILE     read parameters from a file, one per line (tutti info --profile)\n"    \
+  "  -c, --coll COLLECTIVE  allreduce (default), broadcast, ...\n"                                 \
+  "      --root R           the root, if the collective has one (0)\n"                             \
+  "  -d, --type TYPE        float (default), int32, ...\n"                                         \
+  "      --op OP            sum (default), max, ...\n"                                             \
+  "      --contract C       the reproducibility of sums: same (default), any, run, element or\n"   \
+  "                         exact (docs/reproducible.md)\n"                                        \
+  "      --code CODE        compression of messages between hosts, as in TUTTI_CODE: lossless\n"   \
+  "                         or 'error=1e-2' (docs/lighter.md)\n"                                   \
+  "      --algo PLANS       the plans that may run, as in TUTTI_ALGO: 'ring:64k-', '^tree'\n"      \
+  "      --format F         text (default), json, or csv (the table of all candidates)\n"
 
 /* Parses the options into *o. Returns 0, or an exit status after an error message. Free *o with price_options_free. */
 int price_options_read(const char *command, int argc, char **argv, price_options *o);
@@ -71,21 +71,22 @@ int price_plot(tutti_prices *prices, const price_picture *picture);
 /* `tutti explain --measured` (measured.c). argv[at] is that word. */
 int explain_measured(int argc, char **argv, int at);
 /* The part of the usage page that describes --measured. */
-#define EXPLAIN_MEASURED                                                                          \
-  "\n"                                                                                            \
-  "With --measured tutti times all plans that may run at each size, alternately, in the\n"        \
-  "same processes. It shows the predicted and the measured time of each size, and compares\n"     \
-  "the chosen plan with the best one in a second measurement. Run it under `tutti run` or\n"      \
-  "an MPI's mpirun, or with -n N, which starts N ranks on this host.\n"                           \
-  "\n"                                                                                            \
-  "  -b, -e, -f, -c, -d, --op, --root, --side, --algo, -n: as for `tutti bench`; sizes are\n"     \
-  "                         from 4 B to 4 MiB, in place\n"                                        \
-  "      --loop             time call after call; by default every rank writes its vector,\n"     \
-  "                         calls, and reads the result, minus the same without the call\n"       \
-  "      --repeats N        rounds (5); --budget S: seconds of a plan in a round (0.004)\n"       \
-  "      --format F         json: all measurements, csv: a line per size; on stdout instead of\n" \
-  "  -o, --output FILE      the table, or in this file\n"                                         \
-  "      --plot FILE        plot time against size: each family's cheapest plan, the chosen\n"    \
-  "                         plans, the measured times, .svg or .png (needs gnuplot)\n"
+#define EXPLAIN_MEASURED                                                                         \
+  "\n"                                                                                           \
+  "With --measured, tutti times all plans that can run at each size, alternately in the same\n"  \
+  "processes, and shows the predicted and the measured times. A second measurement compares\n"   \
+  "the chosen plan with the best one. Run it under `tutti run` or an MPI's mpirun, or with\n"    \
+  "-n N, which starts N ranks on this host.\n"                                                   \
+  "\n"                                                                                           \
+  "  -b, -e, -f, -c, -d, --op, --root, --side, --algo, -n: as for `tutti bench` (default: 4 B\n" \
+  "                         to 4 MiB, in place)\n"                                               \
+  "      --loop             time consecutive calls (default: the cycle of `tutti bench`)\n"      \
+  "      --repeats N        number of rounds (5)\n"                                              \
+  "      --budget S         seconds for each plan in a round (0.004)\n"                          \
+  "      --format F         write json (all measurements) or csv (a line for each size) to\n"    \
+  "                         stdout instead of the table\n"                                       \
+  "  -o, --output FILE      write them to this file; the table remains on stdout\n"              \
+  "      --plot FILE        plot the fastest plan of each family, the chosen plans and the\n"    \
+  "                         measured times, as .svg or .png (needs gnuplot)\n"
 
 #endif

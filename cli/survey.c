@@ -17,8 +17,8 @@ static int by_price(const void *a, const void *b) {
   return (x->predicted > y->predicted) - (x->predicted < y->predicted);
 }
 
-/* Returns the index of a plan in the list, or n if the list does not contain it. The list has each plan once, with
- * the number of slices for which its estimate is lowest. */
+/* Returns the index of a plan in the list, or n if the list does not contain it. Each plan is in the list once, with the
+ * number of slices for which its estimate is lowest. */
 static int find(const survey_plan *plans, int n, const char *name) {
   for (int i = 0; i < n; i++)
     if (strcmp(plans[i].name, name) == 0) return i;

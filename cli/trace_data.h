@@ -169,7 +169,7 @@ void trace_show_first(const trace_data *d, const trace_sums *s, bool all);
 /* Prints a timeline of `length_ms` milliseconds, beginning at `from_ms`, as lines of letters. If `length_ms` is 0,
  * draws the median call of the kind that took the most time. Returns 0, or an exit status after an error message. */
 int trace_draw(const trace_data *d, const trace_sums *s, double from_ms, double length_ms);
-/* Computes the begin and the end of the period to draw, in ns. The period is at least 100 ns long. */
+/* Computes the start and the end of the period to draw, in ns. The period is at least 100 ns long. */
 void trace_window(const trace_sums *s, double from_ms, double length_ms, int64_t *from,
                   int64_t *to);
 

@@ -14,7 +14,7 @@ static void say(void *ctx, int level, const char *line) {
   fprintf(stderr, "%s\n", line);
 }
 
-/* Ends all ranks if a call has failed on this rank, because the other ranks may be waiting for it. */
+/* Aborts all ranks if a call has failed on this rank, because the other ranks may be waiting for it. */
 static void check(tutti_status status) {
   if (!status) return;
   fprintf(stderr, "%s\n", tutti_error());

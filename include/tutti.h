@@ -9,10 +9,10 @@
  * Buffers       belong to the caller and are aligned for their type. They may be in ordinary memory or in GPU memory. The
  *               library reads `src` and writes `dst` until the call returns, or until the wait of a started call returns.
  * Errors        Every call returns a tutti_status, 0 or negative. tutti_error() returns a sentence
- *               that says what failed, where, and what to do. After an error during an operation,
- *               `src` is unchanged, `dst` is undefined (in place: the buffer is undefined), and the
- *               communicator refuses further work. The library never exits or aborts the process,
- *               and prints only its log.
+ *               that says what failed, where, and what to do. If an operation fails after it has started,
+ *               `src` is unchanged, `dst` is undefined (in place: the buffer is undefined), and every
+ *               later call on the communicator returns an error. The library never exits or aborts the
+ *               process, and prints only its log.
  * Threads       Only one thread may use a communicator at a time. Different threads may use different
  *               communicators simultaneously.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -43,18 +43,18 @@ typedef enum tutti_status {
   TUTTI_OK = 0,
   TUTTI_ERR_ARG = -1,          /* an argument is NULL, out of range, or too large */
   TUTTI_ERR_TYPE = -2,         /* unknown type */
-  TUTTI_ERR_OP = -3,           /* unknown op, or the op is not defined for the type */
+  TUTTI_ERR_OP = -3,           /* unknown op, or an op that is not defined for the type */
   TUTTI_ERR_OVERLAP = -4,      /* src and dst overlap, but are not equal */
   TUTTI_ERR_MEMORY = -5,       /* out of memory or descriptors; nothing was touched */
   TUTTI_ERR_MISMATCH = -6,     /* another rank made a different call */
   TUTTI_ERR_PEER_LOST = -7,    /* another rank died, or the connection to the aggregator was lost */
-  TUTTI_ERR_TIMEOUT = -8,      /* TUTTI_TIMEOUT passed */
+  TUTTI_ERR_TIMEOUT = -8,      /* a rank has waited longer than TUTTI_TIMEOUT */
   TUTTI_ERR_ABORTED = -9,      /* a rank called tutti_comm_abort */
-  TUTTI_ERR_STATE = -10,       /* called after finalize or fork, or the object is busy */
-  TUTTI_ERR_SYSTEM = -11,      /* the operating system refused */
+  TUTTI_ERR_STATE = -10,       /* called after tutti_finalize or fork, or the object is in use */
+  TUTTI_ERR_SYSTEM = -11,      /* the operating system, MPI or a device failed */
   TUTTI_ERR_SCHEDULE = -12,    /* a schedule is malformed, or the prover rejects it */
   TUTTI_ERR_UNSUPPORTED = -13, /* valid arguments, but no plan supports them */
-  TUTTI_ERR_INTERRUPTED = -14  /* the function of tutti_interrupt_set ended the wait */
+  TUTTI_ERR_INTERRUPTED = -14  /* the function set by tutti_interrupt_set ended the wait */
 } tutti_status;
 
 /** Return a short description of a status. The result is never NULL, even if the number is not a status. */
@@ -69,8 +69,8 @@ TUTTI_API const char *tutti_error(void);
 TUTTI_API const char *tutti_version(int *major, int *minor, int *patch);
 
 /** Send log messages to `fn`, for example that a rank is late or that a setting is invalid. `fn` receives `ctx`, a level (0
- *  warning, 1 information, 2 debug) and a line without the newline. NULL, the default, writes the log as configured by
- *  TUTTI_LOG (docs/reference/variables.md). Call this before other threads use the library. */
+ *  warning, 1 information, 2 debug) and a line without a newline. With NULL, the default, messages go where TUTTI_LOG says
+ *  (docs/reference/variables.md). Call this before other threads use the library. */
 typedef void tutti_log_fn(void *ctx, int level, const char *line);
 TUTTI_API void tutti_log_set(tutti_log_fn *fn, void *ctx);
 
@@ -104,12 +104,18 @@ typedef enum tutti_type {
   TUTTI_DOUBLE = TUTTI_FLOAT64
 } tutti_type;
 
-/* Integer sums wrap around. Floating point results have the same bits on all ranks, and every NaN result
- * is the canonical quiet NaN. min and max propagate NaN and order -0 below +0. Floats of 8 and 16 bits are
- * computed in float and rounded to nearest even. avg is the sum, divided once by the number of ranks with
- * data (integers truncate towards zero). Logical ops return 0 or 1. minloc and maxloc prefer the lower
- * index on a tie. A single value (P = 1, one rank with data, the first rank of a scan) keeps its bits,
- * even those of a NaN, except under logical ops, factors other than 1, and exact sums. */
+/** The operation of a collective that reduces.
+ *
+ *  Integers  Sums wrap around.
+ *  Floats    The result has the same bits on all ranks. Every NaN result is the canonical quiet NaN. Types of 8 and 16 bits
+ *            are computed in float and rounded to nearest even.
+ *  min, max          propagate NaN, and order -0 below +0.
+ *  avg               is the sum, divided once by the number of ranks with data. Integers truncate towards zero.
+ *  land, lor, lxor   return 0 or 1.
+ *  minloc, maxloc    return the lower index if two values are equal.
+ *
+ *  If only one rank contributes to a result, as on the first rank of a scan, the result has the bits of its value, even
+ *  those of a NaN. Exceptions are logical ops, exact sums, and scaled ops with a factor other than 1. */
 typedef enum tutti_op {
   TUTTI_SUM,
   TUTTI_PROD,
@@ -136,53 +142,55 @@ TUTTI_API size_t tutti_type_size(tutti_type type);
 
 typedef struct tutti_comm tutti_comm; /* a communicator */
 
-/** Create a communicator that contains all ranks started by `tutti run`. Without `tutti run`, it contains only this process.
- *  All ranks must call this. Each call creates another, independent communicator. Returns TUTTI_OK; TUTTI_ERR_ARG;
- *  TUTTI_ERR_MEMORY; TUTTI_ERR_SYSTEM (the environment variables do not match the job); TUTTI_ERR_TIMEOUT. */
+/** Create a communicator of all ranks that `tutti run`, torchrun or Slurm started. In a process started otherwise, it
+ *  contains only this process. All ranks must call this. Each call creates another, independent communicator. Returns
+ *  TUTTI_OK; TUTTI_ERR_ARG; TUTTI_ERR_MEMORY; TUTTI_ERR_SYSTEM (the launcher's environment variables do not match the job);
+ *  TUTTI_ERR_TIMEOUT. */
 TUTTI_API tutti_status tutti_comm_from_env(tutti_comm **comm);
 
-/** Create communicators for `n` >= 1 threads of this process, each of which is a rank. comms[r] is for rank r. One thread
- *  calls this, and each thread then uses its own communicator. */
+/** Create a communicator whose ranks are `n` >= 1 threads of this process. One thread calls this. The thread that is rank r
+ *  then uses comms[r]. */
 TUTTI_API tutti_status tutti_comm_from_threads(int n, tutti_comm **comms);
 
 /** Split a communicator into groups of ranks with equal `color` (>= 0). In a new communicator, ranks are ordered by `key`,
- *  then by their old rank. All ranks of `comm` must call this. A rank with a negative color receives NULL. */
+ *  then by their rank in `comm`. All ranks of `comm` must call this. A rank with a negative color receives NULL. */
 TUTTI_API tutti_status tutti_comm_split(tutti_comm *comm, int color, int key, tutti_comm **out);
 /** Create a communicator with the same ranks as another one, but with separate resources. All ranks must call this. */
 TUTTI_API tutti_status tutti_comm_dup(tutti_comm *comm, tutti_comm **out);
 
-/** Free a communicator. NULL is allowed. Other ranks need not call this, but over a network it waits until peers have
- *  received everything that this rank sent to them. Returns TUTTI_ERR_STATE if a request is in flight. After
- *  TUTTI_ERR_TIMEOUT, the communicator has failed on all ranks, and a second call frees it. */
+/** Free a communicator. NULL is allowed. Other ranks need not call this. Over a network, it waits until peers have received
+ *  everything that this rank sent to them. If this takes longer than TUTTI_TIMEOUT, it returns TUTTI_ERR_TIMEOUT. The
+ *  communicator has then failed on all ranks, and a second call frees it. Returns TUTTI_ERR_STATE if a request has not been
+ *  waited for or freed. */
 TUTTI_API tutti_status tutti_comm_free(tutti_comm *comm);
 TUTTI_API int tutti_comm_rank(const tutti_comm *comm); /* this rank, from 0 to P-1; -1 for NULL */
 TUTTI_API int tutti_comm_size(const tutti_comm *comm); /* the number of ranks, P; -1 for NULL */
 
-/** Abort a communicator. Every pending and later call on it, on all ranks, returns TUTTI_ERR_ABORTED with `reason` (may be
- *  NULL; truncated to 100 bytes). Any thread may call this at any time. */
+/** Abort a communicator. Every pending and later call on it, on all ranks, returns TUTTI_ERR_ABORTED. tutti_error() then
+ *  returns `reason`, which may be NULL and is truncated to 100 bytes. Any thread may call this at any time. */
 TUTTI_API tutti_status tutti_comm_abort(tutti_comm *comm, const char *reason);
 
-/** Check whether a communicator still works, without waiting and without calls by other ranks. Returns TUTTI_OK, the error
- *  that every call on the communicator returns, or TUTTI_ERR_PEER_LOST if a rank has died. Any thread may call this. Returns
- *  TUTTI_OK while another thread is inside a call on the communicator, because that call reports failures itself. */
+/** Check whether a communicator has failed, without waiting. Other ranks need not call this. Returns TUTTI_OK, or the error
+ *  that every call on the communicator returns, or TUTTI_ERR_PEER_LOST if a rank has died. Any thread may call this. While
+ *  another thread is inside a call on the communicator, it returns TUTTI_OK, because that call reports failures itself. */
 TUTTI_API tutti_status tutti_comm_async_error(tutti_comm *comm);
 
-/** End this process's use of tutti. All communicators must have been freed before. Other ranks need not call this. Every
- *  later call in this process returns TUTTI_ERR_STATE. */
+/** End this process's use of tutti. Free all communicators first. Other ranks need not call this. Every later call in this
+ *  process returns TUTTI_ERR_STATE. */
 TUTTI_API tutti_status tutti_finalize(void);
 
-/** Allocate memory that every rank of the job on this machine can read directly, so that collectives need not copy data from
- *  it first. The memory is zeroed, is aligned to 64 bytes, and belongs to the caller until tutti_mem_free. If `bytes` is 0,
+/** Allocate memory that every rank of the job on this machine can access directly, so that collectives need not copy vectors
+ *  in it. The memory is zeroed and aligned to 64 bytes. It belongs to the caller until tutti_mem_free. If `bytes` is 0,
  *  *memory is NULL. Other ranks need not call this. */
 TUTTI_API tutti_status tutti_mem_alloc(tutti_comm *comm, size_t bytes, void **memory);
-/* free memory from tutti_mem_alloc; NULL is allowed */
+/** Free memory from tutti_mem_alloc. NULL is allowed. */
 TUTTI_API tutti_status tutti_mem_free(tutti_comm *comm, void *memory);
 
-/** Let peers on this machine map `bytes` of the caller's private memory, such as memory from malloc, so that collectives need
- *  not copy it first. The contents are preserved. Whole pages are registered: no other thread may write to them during this
- *  call and tutti_comm_deregister, and neither a device nor a network card may use them. Call tutti_comm_deregister before
- *  freeing the memory. Local. Uses the same amount of shared memory. Returns TUTTI_ERR_UNSUPPORTED if the memory belongs to a
- *  file or to a stack. */
+/** Let peers on this machine access `bytes` of existing memory, for example from malloc, so that collectives need not copy
+ *  vectors in it. The address and the contents do not change. All pages that contain the memory are moved to shared memory,
+ *  which must have room for them. During this call and tutti_comm_deregister, no other thread may write to these pages.
+ *  Devices and network cards must not use them. Call tutti_comm_deregister before freeing the memory. Other ranks need not
+ *  call this. Returns TUTTI_ERR_UNSUPPORTED if the memory belongs to a file or to a stack. */
 TUTTI_API tutti_status tutti_comm_register(tutti_comm *comm, void *memory, size_t bytes);
 TUTTI_API tutti_status tutti_comm_deregister(tutti_comm *comm,
                                              void *memory); /* the same address as for
@@ -190,7 +198,7 @@ TUTTI_API tutti_status tutti_comm_deregister(tutti_comm *comm,
 
 /* ---------------------------------------------------------- collectives --- */
 
-/** The collectives. */
+/** A collective. */
 typedef enum tutti_coll {
   TUTTI_ALLREDUCE,
   TUTTI_REDUCE_SCATTER,
@@ -210,31 +218,32 @@ typedef struct tutti_request tutti_request; /* a request */
 
 /** Sum (or min, max, ...) `count` elements over all ranks. Every rank receives the whole result.
  *
- *  src, dst  `count` elements of `type`, aligned for that type. Equal pointers mean in place; partial overlap is
+ *  src, dst  `count` elements of `type`, aligned for that type. Equal pointers mean an in-place call. A partial overlap is
  *            TUTTI_ERR_OVERLAP.
  *  count     number of elements, not bytes; the same on all ranks; may be 0.
- *  Blocks until dst is ready.
- *  Returns   TUTTI_OK; TUTTI_ERR_ARG, _TYPE, _OP, _OVERLAP, _MEMORY, _STATE (nothing was touched); TUTTI_ERR_MISMATCH,
- *            _PEER_LOST, _TIMEOUT, _ABORTED (see "Errors" above). */
+ *
+ *  Returns TUTTI_OK when dst is ready. After TUTTI_ERR_ARG, _TYPE, _OP, _OVERLAP, _MEMORY or _STATE, nothing has changed.
+ *  After TUTTI_ERR_MISMATCH, _PEER_LOST, _TIMEOUT or _ABORTED, dst is undefined. */
 TUTTI_API tutti_status tutti_allreduce(tutti_comm *comm, const void *src, void *dst, size_t count,
                                        tutti_type type, tutti_op op);
 
-/** Sum the src of all ranks; rank r receives elements [r*count, (r+1)*count) of the sum.
- *  src    has P * count elements;  dst  has count elements. For a call in place, dst is src + rank*count, and the remainder
- *         of src is unchanged. */
+/** Sum vectors over all ranks. Rank r receives elements r*count to (r+1)*count - 1 of the sum.
+ *  src    has P * count elements;  dst  has count elements. For an in-place call, dst is src + rank*count, and the rest of
+ *         src is unchanged. */
 TUTTI_API tutti_status tutti_reduce_scatter(tutti_comm *comm, const void *src, void *dst,
                                             size_t count, tutti_type type, tutti_op op);
 
 /** Every rank receives `count` elements from each rank, in rank order.
- *  src    has count elements;  dst  has P * count elements. For a call in place, src is dst + rank*count. */
+ *  src    has count elements;  dst  has P * count elements. For an in-place call, src is dst + rank*count. */
 TUTTI_API tutti_status tutti_allgather(tutti_comm *comm, const void *src, void *dst, size_t count,
                                        tutti_type type);
 
-/** tutti_reduce_scatter, tutti_allgather, tutti_gather and tutti_scatter with blocks of different sizes: rank r's block has
- *  counts[r] elements. Blocks are contiguous, in rank order.
- *  counts    one count per rank, the same on all ranks; any may be 0. Read only during the call, even by tutti_call_init.
- *  src, dst  as in those functions: one holds all blocks, the other holds this rank's block. In place: this rank's block is
- *            inside the other buffer, counts[0] + ... + counts[rank-1] elements from its start. */
+/** Variants of tutti_reduce_scatter, tutti_allgather, tutti_gather and tutti_scatter for blocks of different sizes. Rank r's
+ *  block has counts[r] elements. Blocks are contiguous, in rank order.
+ *  counts    one count for each rank, which may be 0. The array is the same on all ranks, and is read only during the call,
+ *            even by tutti_call_init.
+ *  src, dst  as in those functions: one has all blocks, the other has this rank's block. For an in-place call, this rank's
+ *            block is inside the other buffer, counts[0] + ... + counts[rank-1] elements from its start. */
 TUTTI_API tutti_status tutti_reduce_scatterv(tutti_comm *comm, const void *src, void *dst,
                                              const size_t *counts, tutti_type type, tutti_op op);
 TUTTI_API tutti_status tutti_allgatherv(tutti_comm *comm, const void *src, void *dst,
@@ -255,8 +264,8 @@ TUTTI_API tutti_status tutti_reduce(tutti_comm *comm, const void *src, void *dst
                                     tutti_type type, tutti_op op, int root);
 
 /** Rank r receives the sum (or minimum, ...) over ranks 0 to r. The operands are combined in rank
- *  order, so user-defined ops need not commute.
- *  src, dst  the buffers, as for tutti_allreduce. The op avg gives TUTTI_ERR_OP. */
+ *  order, so user-defined ops need not commute. The op avg returns TUTTI_ERR_OP.
+ *  src, dst  the buffers, as for tutti_allreduce. */
 TUTTI_API tutti_status tutti_scan(tutti_comm *comm, const void *src, void *dst, size_t count,
                                   tutti_type type, tutti_op op);
 
@@ -266,27 +275,28 @@ TUTTI_API tutti_status tutti_exscan(tutti_comm *comm, const void *src, void *dst
                                     tutti_type type, tutti_op op);
 
 /** Rank `root` receives `count` elements from each rank, in rank order.
- *  src    has count elements;  dst  has P * count elements, and is ignored on other ranks. For a call in place, src on the
+ *  src    has count elements;  dst  has P * count elements, and is ignored on other ranks. For an in-place call, src on the
  *         root is dst + root*count. */
 TUTTI_API tutti_status tutti_gather(tutti_comm *comm, const void *src, void *dst, size_t count,
                                     tutti_type type, int root);
 
-/** Rank r receives elements [r*count, (r+1)*count) of src on rank `root`.
- *  src    has P * count elements, and is ignored on other ranks;  dst  has count elements. For a call in place, dst on the
+/** Rank r receives elements r*count to (r+1)*count - 1 of src on rank `root`.
+ *  src    has P * count elements, and is ignored on other ranks;  dst  has count elements. For an in-place call, dst on the
  *         root is src + root*count. */
 TUTTI_API tutti_status tutti_scatter(tutti_comm *comm, const void *src, void *dst, size_t count,
                                      tutti_type type, int root);
 
 /** Every rank sends a block of `count` elements to every rank. Block r of dst on rank s comes from block s of src on rank r.
- *  src, dst  have P * count elements. Equal pointers mean a call in place. */
+ *  src, dst  have P * count elements. Equal pointers mean an in-place call. */
 TUTTI_API tutti_status tutti_alltoall(tutti_comm *comm, const void *src, void *dst, size_t count,
                                       tutti_type type);
 
-/** tutti_alltoall with blocks of different sizes, which are contiguous in src and in dst, in rank order.
- *  counts       number of elements for each rank; may be 0. Each rank passes its own counts. Read only during the call.
- *  recv_counts  number of elements from each rank. It must equal that rank's entry of `counts` for this rank. Otherwise
- *               this call waits, or a later call returns TUTTI_ERR_MISMATCH. May be 0. Read only during the call.
- *  src, dst     equal pointers mean in place; counts and recv_counts are then equal.
+/** Variant of tutti_alltoall for blocks of different sizes, which are contiguous in src and in dst, in rank order.
+ *  counts       number of elements that this rank sends to each rank; may be 0. Read only during the call.
+ *  recv_counts  number of elements that this rank receives from each rank; may be 0. recv_counts[s] must equal counts[r] of
+ *               rank s, if this rank is r. Otherwise this call waits, or a later call returns TUTTI_ERR_MISMATCH. Read only
+ *               during the call.
+ *  src, dst     equal pointers mean an in-place call, in which counts and recv_counts must be equal.
  *  Every block is sent directly, regardless of the configured algorithm. */
 TUTTI_API tutti_status tutti_alltoallv(tutti_comm *comm, const void *src, const size_t *counts,
                                        void *dst, const size_t *recv_counts, tutti_type type);
@@ -294,9 +304,9 @@ TUTTI_API tutti_status tutti_alltoallv(tutti_comm *comm, const void *src, const 
 /** Wait until all ranks have called this function. */
 TUTTI_API tutti_status tutti_barrier(tutti_comm *comm);
 
-/** Combine many calls into one. Until tutti_group_end, blocking collectives and messages on `comm` are only checked and
- *  stored, and return immediately. If one of these calls writes to a buffer, no other may use that buffer. Nonblocking calls
- *  return TUTTI_ERR_STATE. */
+/** Begin a group of calls, which tutti_group_end combines into one. Until then, blocking collectives and messages on `comm`
+ *  are only checked and stored, and return immediately. A buffer that one of these calls writes must not be used by another
+ *  of them. Nonblocking calls return TUTTI_ERR_STATE. */
 TUTTI_API tutti_status tutti_group_begin(tutti_comm *comm);
 /** End a group of calls, and start all of them as one request. If `request` is NULL, wait for them. Consecutive allreduces
  *  with the same type and op are summed together, and messages may match in any order. Returns the errors of the calls. */
@@ -307,25 +317,25 @@ TUTTI_API tutti_status tutti_group_end(tutti_comm *comm, tutti_request **request
 /** Start a persistent request. Returns TUTTI_ERR_STATE if the request is already running. */
 TUTTI_API tutti_status tutti_request_start(tutti_request *request);
 
-/** Wait until a request completes. A nonblocking request is then freed and *request set to NULL, even after an error; a
+/** Wait until a request completes. A nonblocking request is then freed, and *request is set to NULL, even after an error. A
  *  persistent request becomes idle. Returns TUTTI_OK immediately if *request is NULL or an idle persistent request. */
 TUTTI_API tutti_status tutti_request_wait(tutti_request **request);
 
-/** Make progress on all requests in flight, without blocking. *done is 1 if this request has completed. In that case, the
- *  request is freed or idle, as after tutti_request_wait. */
+/** Make progress on all requests in flight, without blocking. *done is set to 1 if this request has completed, and otherwise
+ *  to 0. A completed request is freed or becomes idle, as after tutti_request_wait. */
 TUTTI_API tutti_status tutti_request_test(tutti_request **request, int *done);
 
-/** Wait for each of `n` requests as tutti_request_wait does. They may be NULL, and may belong to several communicators. Waits
- *  for all of them even if one fails, and returns the status of the first that failed. TUTTI_ERR_INTERRUPTED is returned
- *  immediately. */
+/** Wait for each of `n` requests as tutti_request_wait does. They may be NULL, and may belong to several communicators. If one
+ *  fails, the function still waits for all others, and returns the status of the first one that failed. Only
+ *  TUTTI_ERR_INTERRUPTED is returned immediately. */
 TUTTI_API tutti_status tutti_wait_all(size_t n, tutti_request **requests);
 
 /** Wait until one of `n` requests completes, and complete it as tutti_request_wait does. *index receives its position in the
  *  array, or n if all requests are NULL or idle. Returns the status of that request. */
 TUTTI_API tutti_status tutti_wait_any(size_t n, tutti_request **requests, size_t *index);
 
-/** Free a request and set *request to NULL. The request must be an idle persistent one, or a receive whose message has not
- *  begun to arrive. Returns TUTTI_ERR_STATE if the request is running otherwise. */
+/** Free an idle persistent request, or cancel a receive whose message has not begun to arrive, and set *request to NULL. For
+ *  any other request that is running, returns TUTTI_ERR_STATE. */
 TUTTI_API tutti_status tutti_request_free(tutti_request **request);
 
 #ifdef __cplusplus

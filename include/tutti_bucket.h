@@ -1,6 +1,5 @@
 /* tutti_bucket.h - sums a list of tensors over all ranks while the next tensors are computed. A
  * part of tutti.h, which includes it.
- * A part of tutti.h, which includes it.
  *
  * The nouns     A *tensor* is a vector of this rank, such as a gradient, that is to become the mean
  *               over all ranks. A *bucket* holds tensors of one type and sums them by one operation:
@@ -14,9 +13,10 @@
  *               advance in a thread that sleeps while nothing is in flight.
  * Threads       One call at a time per object, by any thread. The object has its own
  *               communicators, so other threads may use `comm` for anything between its calls.
- * Failures      After an error in flight (TUTTI_ERR_PEER_LOST, ...) the tensors are undefined,
- * every call returns that status, and the object can only be freed. A rejected call (TUTTI_ERR_ARG,
- * _STATE) changes nothing. SPDX-License-Identifier: BSD-3-Clause */
+ * Failures      If a sum fails (TUTTI_ERR_PEER_LOST, ...), the tensors are undefined, every later call
+ *               returns that status, and the object can only be freed. A rejected call (TUTTI_ERR_ARG,
+ *               _STATE) changes nothing.
+ * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TUTTI_BUCKET_H
 #define TUTTI_BUCKET_H
 
@@ -81,14 +81,14 @@ TUTTI_API tutti_status tutti_buckets_create(tutti_comm *comm, size_t n, const tu
 /** Return the address of tensor `i`, where it is computed and summed. It stays the same until tutti_buckets_free.
  *
  *  If tutti provides the memory, it is zeroed and lies in the heap shared by the ranks of this machine,
- *  so no rank copies its summand. The tensors of a bucket are adjacent and aligned for their type; each
+ *  so no rank copies its values. The tensors of a bucket are adjacent and aligned for their type; each
  *  bucket begins at a multiple of 64 bytes. The memory is freed with the object.
  *  Otherwise it is the address that the caller registered.
  *  Local. Returns NULL if buckets is NULL, i is not a tensor, or this rank brings no data
  *  (`helpers` of tutti_config) and registered NULL. */
 TUTTI_API void *tutti_bucket_data(const tutti_buckets *buckets, size_t i);
 
-/** Declare that tensor `i` holds this rank's summand. The library owns the tensor until a wait for
+/** Declare that tensor `i` contains this rank's values. The library owns the tensor until a wait for
  *  it returns. Starts every bucket that can start, and never blocks. Call it once per tensor and
  *  step, in any order. Returns TUTTI_OK; TUTTI_ERR_ARG if i is not a tensor; TUTTI_ERR_STATE if it
  *  was already declared ready in this step; the statuses of a collective. */

@@ -23,8 +23,8 @@ typedef struct tutti_id {
 
 /** Open a rendezvous for one communicator in this process, usually rank 0. The process must live
  *  until the communicator is created. The rendezvous listens on all addresses of this host, or on
- *  TUTTI_ADDR (names or addresses, separated by commas), and on port TUTTI_PORT (0, the default,
- *  means any free port).
+ *  that of TUTTI_INTERFACE, and on port TUTTI_PORT (0, the default, means any free port). The id
+ *  contains the addresses of this host, or those of TUTTI_ADDR (separated by commas).
  *  id  receives the name, which the other ranks need.
  *  Returns TUTTI_OK; TUTTI_ERR_ARG; TUTTI_ERR_SYSTEM (the port is in use, ...). */
 TUTTI_API tutti_status tutti_unique_id(tutti_id *id);

@@ -49,7 +49,7 @@ TUTTI_API int tutti_comm_apart(const tutti_comm *comm, int a, int b, const char 
 TUTTI_API const char *tutti_comm_network(const tutti_comm *comm);
 
 /** Get the schedule of `algo` as text (docs/schedules.md), of one rank, or of all ranks if rank is -1.
- *  in_place  1: for calls in place, with equal src and dst, or equal blocks of them; otherwise 0.
+ *  in_place  1: for in-place calls, with equal src and dst, or equal blocks of them; otherwise 0.
  *  Free *text with tutti_text_free. */
 TUTTI_API tutti_status tutti_schedule_text(const char *algo, tutti_coll coll, int ranks, int rank,
                                            int root, int in_place, char **text);
@@ -281,8 +281,8 @@ TUTTI_API const char *tutti_info(int i);
 
 /** Add to the trace that the program executed `name` from `begin` to `end`, in seconds of CLOCK_MONOTONIC.
  *  It is shown in a lane above this rank's. Does nothing without TUTTI_TRACE=FILE (docs/trace.md). Marks may
- *  be nested, but must not overlap otherwise. A communicator has at most 64 names of up to 47 bytes. One
- *  thread at a time per communicator. An invalid mark is dropped, without an error. */
+ *  be nested, but must not overlap otherwise. A communicator keeps 64 names of up to 47 bytes;
+ *  further names are shown as "mark". One thread at a time per communicator. An invalid mark is dropped, without an error. */
 TUTTI_API void tutti_trace_mark(tutti_comm *comm, const char *name, double begin, double end);
 
 #ifdef __cplusplus

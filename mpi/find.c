@@ -87,7 +87,7 @@ static const char *path_of(const void *function) {
   return function && dladdr(function, &info) && info.dli_fname ? info.dli_fname : "";
 }
 
-/* Removes libraries that belong to an MPI from the list, so that only the MPIs themselves remain. Opens only libraries that
+/* Removes the libraries that an MPI consists of from the list, so that each MPI remains once. Opens only libraries that
  * are already loaded. */
 static void find_loaded(loaded *all) {
   int n = 0;

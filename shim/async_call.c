@@ -54,7 +54,7 @@ static bool copy_numbers(numbers *n, int ranks) {
 }
 
 /* MPI ignores some arrays on some ranks, and these may be invalid pointers. They are the arrays for the root on all other
- * ranks, and the send arrays of a call in place. */
+ * ranks, and the send arrays of an in-place call. */
 bool async_copy_arrays(shim_function function, async_call *c, const state *s) {
   const bool at_root = function == SHIM_Igatherv || function == SHIM_Iscatterv;
   if (at_root && c->root != s->rank) c->counts.at = c->displs.at = NULL;

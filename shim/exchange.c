@@ -49,8 +49,8 @@ static int unpack(const side *x, MPI_Comm comm) {
                          &x->one->layout, comm);
 }
 
-/* Runs the call on the program's buffers, or on copies of them. In a call in place, a rank's input or result is in the buffer
- * of the other side. Blocks of equal size can stay there, as in tutti's own calls in place. With counts, the block of this
+/* Runs the call on the program's buffers, or on copies of them. In an in-place call, a rank's input or result is in the buffer
+ * of the other side. Blocks of equal size can stay there, as in tutti's own in-place calls. With counts, the block of this
  * rank is copied. */
 static answer exchange(state *s, work *w, side *from, side *to, MPI_Comm comm) {
   if (state_only_asks()) return hand_on(WHY_SERVED);

@@ -104,7 +104,7 @@ answer serve_fail_mpi(state *s, int error) {
   return serve_fail(s, sentence);
 }
 
-/* These functions return the kind and the size of a call, as contest.h uses them. They are the same on all ranks. */
+/* These functions return the kind and the size of a call (see contest.h). Both are the same on all ranks. */
 static tutti_coll kind_of(const work *w) {
   return w->function == SHIM_Gatherv    ? TUTTI_GATHER
          : w->function == SHIM_Scatterv ? TUTTI_SCATTER

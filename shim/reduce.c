@@ -87,7 +87,7 @@ answer serve_reduce(const void *src, void *dst, MPI_Aint count, MPI_Datatype typ
                               .root = root});
 }
 
-/* Performs a reduce-scatter. If blocks have different sizes, s->counts has their counts. In a call in place, dst holds the
+/* Performs a reduce-scatter. If blocks have different sizes, s->counts has their counts. In an in-place call, dst holds the
  * input, which is longer than the result. The result is therefore first written to scratch memory. */
 static answer scatter(state *s, const void *src, void *dst, work w, size_t all, size_t own) {
   const bool in_place = src == MPI_IN_PLACE;

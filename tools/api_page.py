@@ -10,16 +10,16 @@ import textwrap
 PART = re.compile(r"/\* -{5,} *([\w ]+?) *-+ \*/|(/\*\*?(?:[^*]|\*(?!/))*\*/)?\n((?:(?:TUTTI_API|typedef) [^;{]*(?:\{(?:[^{}]|\{[^{}]*\})*\}[^;]*)?;"
                   r"(?: */\*(?:[^*]|\*(?!/))*\*/)?\n)+)")
 CALL = re.compile(r"\btutti_[a-z_]+(?=\()")
-OTHERS = [("tutti_config.h", "the settings of a communicator", ""), ("tutti_start.h", "nonblocking collectives", ""), ("tutti_op.h", "user-defined ops, weighted sums, local reductions", ""),
+OTHERS = [("tutti_config.h", "the settings of one communicator", ""), ("tutti_start.h", "nonblocking collectives", ""), ("tutti_op.h", "user-defined ops, weighted sums, local reductions", ""),
           ("tutti_bucket.h", "gradients in buckets", "../buckets.md"), ("tutti_message.h", "messages between two ranks", ""),
           ("tutti_plan.h", "plans, estimates, wisdom, traces, variables", "../prices.md"),
-          ("tutti_fault.h", "shrink and grow", "../reliability.md#deaths-and-recovery"),
+          ("tutti_fault.h", "recovery after a failure: shrink and grow", "../reliability.md#deaths-and-recovery"),
           ("tutti_create.h", "communicators without a launcher", "../hosts.md#how-the-ranks-find-each-other"),
-          ("tutti_interrupt.h", "waits that end early", ""), ("tutti_mpi.h", "a communicator from an MPI's", "../mpi.md"),
-          ("tutti_net.h", "write a network for tutti", "../networks.md"),
-          ("tutti_call.h", "calls with more arguments: lists, persistent calls, streams, an algorithm or a tag for one call", "../gpu.md"),
-          ("tutti_launch.h", "launchers, aggregators, what a running job does", "../hosts.md"),
-          ("tutti_device.h", "write a device for tutti", "../gpu.md#write-a-device")]
+          ("tutti_interrupt.h", "ending a wait early, for example on Ctrl-C", ""), ("tutti_mpi.h", "a communicator from an MPI communicator", "../mpi.md"),
+          ("tutti_net.h", "the interface to write a network", "../networks.md"),
+          ("tutti_call.h", "calls with more arguments: persistent calls, lists of buffers, GPU streams, an algorithm or a tag for one call", "../gpu.md"),
+          ("tutti_launch.h", "for launchers; aggregators; the state of a running job", "../hosts.md"),
+          ("tutti_device.h", "the interface to write a device", "../gpu.md#write-a-device")]
 
 
 def pieces(comment):
@@ -112,15 +112,19 @@ def example_of(names, known):
     return min(fits, key=lambda n: (n != "example_" + names[0][6:], len(known[n][0]), n), default=None)
 
 
+def slug(title):
+    return re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-")
+
+
 def page(root):
-    known, shown, lines = examples(root), set(), []
+    known, shown, lines = examples(root), {}, []
     for section, comment, declared in parts(root):
         if section:
             lines += ["## " + section.capitalize(), ""]
             continue
         names = functions(declared)
         types = re.findall(r"\b(tutti_\w+)(?:;|\))|\} (tutti_\w+);", declared) if not names else []
-        title = ", ".join(names) if len(names) < 4 else "%s, and every other collective" % names[0]
+        title = ", ".join(names)
         if not names:
             name = next((a or b for a, b in types), "")
             title = name or re.search(r"tutti_\w+", declared).group()
@@ -129,13 +133,13 @@ def page(root):
         name = example_of(names, known) if names else None
         if name:
             if name in shown:
-                lines += ["Example: see above.", ""]
+                lines += ["Example: see [%s](#%s)." % (shown[name].split(",")[0], slug(shown[name])), ""]
             else:
                 lines += ["Example:", "", "```c", known[name][0], "```", ""]
-            shown.add(name)
+                shown[name] = title
         elif set(names) & {"tutti_comm_from_env", "tutti_finalize"}:
             lines += ["Example: [a whole program](../../README.md#a-program).", ""]
-    lines += ["## Other headers", "", "`make site` makes pages of these by Doxygen, too, with an example at every function.", ""]
+    lines += ["## Other headers", "", "`make site` makes a page for each of these headers, with an example for every function.", ""]
     lines += ["- `%s`: %s%s" % (h, what, " ([%s](%s))" % (link.split("#")[0][3:], link) if link else "") for h, what, link in OTHERS]
     return "\n".join(lines) + "\n"
 

@@ -5,8 +5,8 @@ Usage      tools/doc_tables.py [--check] [FILE.md ...]     (make tables)
            --check: changes nothing; exit status 1 and a line for each table that differs.
 Form       A page has a line <!-- table NAME VIEW key=value ... -->, the table, and <!-- end of table -->. NAME refers to
            docs/bench/NAME.json (bench/record.py); VIEW is a function in this file, called with the data and the keys.
-Age        A table gets a mark if more than 60 commits have changed src/ since it was measured. --check tolerates a missing
-           mark up to 90 commits, so that unrelated commits do not fail a test. Without the whole history no table is marked.
+Age        A table gets a mark if more than 60 commits have changed src/ since it was measured. --check ignores the marks,
+           so that unrelated commits do not fail a test. Without the whole history no table is marked.
 SPDX-License-Identifier: BSD-3-Clause"""
 import argparse
 import glob
@@ -18,7 +18,7 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.append(os.path.join(ROOT, "bench"))
-OLD, TOO_OLD = 60, 90
+OLD = 60
 BLOCK = re.compile(r"<!-- table (\S+) (\S+)((?: \S+=\S*)*) -->\n(.*?)<!-- end of table -->\n", re.S)
 MARK = "*Old: more than %d commits have changed `src/` since this was measured (%s).*\n"
 
@@ -27,8 +27,12 @@ def bytes_name(n):
     return "%d Mi" % (n >> 20) if n >= 1 << 20 else "%d Ki" % (n >> 10) if n >= 1 << 10 else "%d" % n
 
 
+def size_name(n):
+    return bytes_name(n) + ("B" if n >= 1 << 10 else " B")
+
+
 def number(x):
-    return "-" if x is None else x if isinstance(x, str) else "%.0f" % x if x >= 1000 else "%.3g" % x if x >= 10 else "%.2f" % x
+    return "-" if x is None else str(x) if isinstance(x, (str, int)) else "%.0f" % x if x >= 1000 else "%.3g" % x if x >= 10 else "%.2f" % x
 
 
 def grid(head, rows, left=1):
@@ -49,16 +53,20 @@ def words(stored, columns=None, left="1"):
 
 
 def collectives(stored):
-    """A row per collective: the geometric mean of the ratios over all sizes, and the smallest ratio with its size and MPI."""
+    """A row per collective: the geometric mean of the ratios over all sizes, and the smallest ratio with its size and MPI. If the
+    MPI is the same in all rows, the head names it."""
     from measure import geomean
-    groups = {}
+    groups, titles = {}, {"openmpi": "Open MPI", "mpich": "MPICH"}
     for r in stored["rows"]:
         groups.setdefault(r["collective"] + (", root rotates" if r["root"] == "rotates" else ""), []).append(r)
+    least = {name: min(of, key=lambda r: r["ratio"]) for name, of in groups.items()}
+    mpis = {titles.get(r["mpi"], r["mpi"]) for r in least.values()}
     rows = []
     for name, of in groups.items():
-        least = min(of, key=lambda r: r["ratio"])
-        rows.append([name, "%.2f" % geomean([r["ratio"] for r in of]), "%.2f at %s (%s)" % (least["ratio"], bytes_name(least["bytes"]), least["mpi"])])
-    return grid(["collective", "mean", "least"], rows)
+        at = "" if name == "barrier" else " at " + bytes_name(least[name]["bytes"])
+        mpi = " (%s)" % titles.get(least[name]["mpi"], least[name]["mpi"]) if len(mpis) > 1 else ""
+        rows.append([name, "%.2f" % geomean([r["ratio"] for r in of]), "%.2f%s%s" % (least[name]["ratio"], at, mpi)])
+    return grid(["collective", "mean ratio", "smallest ratio, at bytes" + (" (%s)" % min(mpis) if len(mpis) == 1 else "")], rows)
 
 
 def choices(stored):
@@ -82,9 +90,9 @@ def peers(stored, ranks, state):
     table = grid(["bytes"] + shown + [x + " / tutti" for x in ratios],
                  [[bytes_name(b)] + [p.time_of(rows, n, x, b, state) for x in shown] +
                   [p.ratio_of(rows, n, x, b, state) for x in ratios] for b in sizes], 1)
-    means = ["%s %.2f (least %.2f)" % (x, p.mean(r), min(r)) for x in ratios if not spins(stored, x, n)
+    means = ["%s %.2f (%.2f)" % (x, p.mean(r), min(r)) for x in ratios if not spins(stored, x, n)
              for r in [[v for v in (p.ratio_of(rows, n, x, b, state) for b in sizes) if v]]]
-    return table + "\nOver tutti, in the geometric mean: " + "; ".join(means) + ".\n"
+    return table + "\nRatios to tutti, geometric mean (smallest): " + "; ".join(means) + ".\n"
 
 
 def spins(stored, peer, ranks):
@@ -106,10 +114,10 @@ def summary(stored):
                     each = {b: p.ratio_of(rows, n, x, b, state) for b in sorted({r["bytes"] for r in rows}) if fits(b)}
                     each = {b: r for b, r in each.items() if r and not spins(stored, x, n)}
                     worst = min(each, key=each.get) if each else None
-                    cells.append("%.2f (%.2f at %s)" % (p.mean(each.values()), each[worst], bytes_name(worst)) if each else "-")
+                    cells.append("%.2f (%.2f at %s)" % (p.mean(each.values()), each[worst], size_name(worst)) if each else "-")
                 if cells != ["-"] * len(cells):
                     lines.append(["%d, %s" % (n, state), title] + cells)
-    return grid(["ranks, cores", "vectors"] + ["%s / tutti: mean (least)" % x for x in mpis], lines, 2)
+    return grid(["ranks, cores", "vectors"] + ["%s / tutti: mean (smallest)" % x for x in mpis], lines, 2)
 
 
 def hosts(stored, peer, side):
@@ -129,10 +137,10 @@ def lighter(stored, kind):
     if not rows:
         return "*Not measured yet.*\n"
     if kind == "coders":
-        return grid(["gradients", "type", "code", "bytes left", "GB/s, coding", "GB/s, decoding"],
+        return grid(["gradients of", "type", "compression", "size ratio", "GB/s, compression", "GB/s, decompression"],
                     [[r["numbers"].split(".")[0], r["type"], r["coder"], r["left"], r["code_GBs"], r["decode_GBs"]] for r in rows], 3)
     if kind == "training":
-        return grid(["net", "steps", "messages", "accuracy"],
+        return grid(["network", "steps", "compression", "accuracy"],
                     [[r["net"], "%d" % r["steps"], r["code"].replace("none", "plain"), "%.4f" % r["accuracy"]] for r in rows], 3)
     sizes = sorted({r["bytes"] for r in rows})
     groups = list(dict.fromkeys((r["rate"], r["gradient"], r["type"], way) for r in rows for way in ("lossless", "error")
@@ -146,7 +154,7 @@ def lighter(stored, kind):
 
     def left(group):
         return max(r[group[3] + "_left"] for r in rows if (r["rate"], r["gradient"], r["type"]) == group[:3] and r["bytes"] == sizes[-1])
-    return grid(["Mbit/s", "gradients", "type", "code", "bytes left"] + [bytes_name(b) + "B" for b in sizes],
+    return grid(["link, Mbit/s", "gradients of", "type", "compression", "size ratio"] + [bytes_name(b) + "B" for b in sizes],
                 [["%g" % g[0], g[1], g[2], {"error": "error=1e-2"}.get(g[3], g[3]), "%.2f" % left(g)] + [cell(g, b) for b in sizes]
                  for g in sorted(groups, key=lambda g: g[0])], 4)
 
@@ -209,7 +217,7 @@ def made(match, checking):
         stored = json.load(f)
     text = VIEWS[view](stored, **dict(k.split("=", 1) for k in keys.split()))
     age, mark = commits_since(stored["about"]), MARK % (OLD, stored["about"].get("date", "?"))
-    marked = mark in old if age is None or (checking and OLD < age <= TOO_OLD) else age > OLD
+    marked = mark in old if age is None or checking else age > OLD
     return "<!-- table %s %s%s -->\n%s%s<!-- end of table -->\n" % (name, view, keys, text, "\n" + mark if marked else "")
 
 

@@ -136,7 +136,7 @@ void ucx_watch_open(ucx_watch *h, int silence);
 /* Opens the board of this host, once the addresses of all processes are known. Returns 0, or 1 if out of memory. */
 int ucx_watch_join(ucx_world *w);
 void ucx_watch_close(ucx_watch *h); /* may be called more than once */
-/* Requests that the host of a process be watched, when the process comes into use. Does nothing if the process is on this
+/* Called when communication with a process begins. Requests that its host be watched. Does nothing if the process is on this
  * host. */
 void ucx_watch_peer(ucx_world *w, ucx_peer *p);
 /* Marks all processes on hosts that do not answer as lost. If no process of this host watches other hosts, this process

@@ -169,11 +169,11 @@ int ucx_world_reaches(ucx_world *w, char *why, size_t size) {
   }
   const ucs_status_t lost = w->peers[to] ? w->peers[to]->lost : UCS_ERR_NO_MEMORY;
   if (lost == UCS_ERR_UNREACHABLE && IN6_IS_ADDR_LINKLOCAL(&b->home.addresses[0])) {
-    snprintf(why, size,
-             "%s cannot reach rank %d on %.63s, whose addresses only its link knows (fe80::), and "
-             "UCX's TCP does not use "
-             "such: give the hosts others, or set TUTTI_NET=tcp",
-             ucx_name(), to, b->home.host);
+    snprintf(
+        why, size,
+        "%s cannot reach rank %d on %.63s, which has only link-local addresses (fe80::). UCX's "
+        "TCP does not use these: give the hosts other addresses, or set TUTTI_NET=tcp",
+        ucx_name(), to, b->home.host);
     return 0;
   }
   const char *device = w->rail[reached].device;

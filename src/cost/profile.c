@@ -27,65 +27,68 @@ typedef struct figure {
 static const figure of_level[] = {
     {"alpha", SECONDS, offsetof(tt_link, alpha), "per message, regardless of its size"},
     {"delay", SECONDS, offsetof(tt_link, L),
-     "until a message arrives, in addition; its port is free again"},
+     "additional latency of a message, during which no port is busy (LogGP's L)"},
     {"gap", SECONDS, offsetof(tt_link, g),
-     "at least, between two messages of a port; overlaps with the transfer of bytes (LogGP's g)"},
+     "least time for which a message occupies a port (LogGP's g)"},
     {"beta", PER_BYTE, offsetof(tt_link, beta),
      "per byte on the link of a rank, or of a domain of the level"},
     {"processor", SECONDS, offsetof(tt_link, o),
-     "of processor time, per message, at either end (LogP's o)"},
+     "processor time per message, at the sender and at the receiver (LogP's o)"},
     {"again", SECONDS, offsetof(tt_link, o_next),
      "as processor, per additional message of the same step"},
     {"burst", BYTES, offsetof(tt_link, burst),
-     "that an idle link sends without delay (the burst credit of a token bucket)"},
+     "burst credit of a token bucket: an idle link sends this much without delay"},
     {"ports", COUNT, offsetof(tt_link, ports),
      "messages that a rank can send, or receive, simultaneously"},
     {"paths", MANY, offsetof(tt_link, paths),
-     "parallel links from each domain; the receiver's number modulo this selects one"},
+     "parallel links from each domain; a message to rank r takes link r modulo paths"},
     {"pairs", YES, offsetof(tt_link, pairs),
-     "1: a link leads from each domain to each other domain of the level"},
+     "1: a separate link leads from each domain to each other domain of the level"},
 };
 enum { OF_LEVEL = sizeof of_level / sizeof *of_level };
 
 #define AT(member) offsetof(tt_profile, member)
 /* The parameters of a level within a machine, with index i in tt_inner_levels. */
-#define LEVEL(name, i)                                                 \
-  {"shm." name ".delay", SECONDS, AT(shm_level[i].delay),              \
-   "as shm.wake, between domains of this level, if longer"},           \
-  {                                                                    \
-    "shm." name ".beta", PER_BYTE, AT(shm_level[i].beta),              \
-        "per byte on the link of such a domain, which its ranks share" \
+#define LEVEL(name, i)                                            \
+  {"shm." name ".delay", SECONDS, AT(shm_level[i].delay),         \
+   "replaces shm.wake between domains of this level, if longer"}, \
+  {                                                               \
+    "shm." name ".beta", PER_BYTE, AT(shm_level[i].beta),         \
+        "per byte on the link of a domain, which its ranks share" \
   }
 static const figure of_all[] = {
     {"gamma", PER_BYTE, AT(gamma), "per byte added"},
-    {"header", BYTES, AT(header), "that each message adds to its bytes on links"},
-    {"half", YES, AT(half), "1: a port sends or receives, but not both simultaneously"},
+    {"header", BYTES, AT(header), "size of the header of a message on links"},
+    {"half", YES, AT(half), "1: a port cannot send and receive simultaneously"},
     {"apart", YES, AT(apart), "1: a rank has separate ports for each level"},
     {"torus", YES, AT(torus), "1: a node has a link in each direction on each level"},
-    {"hop", SECONDS, AT(hop), "per link of a torus after the first; 0: links lead to every domain"},
+    {"hop", SECONDS, AT(hop),
+     "latency of each link of a torus after the first; 0: a link leads directly to every domain"},
     {"contention.mean", MEAN, AT(contention.mean),
-     "messages on each of the busiest links if each node sends one; 0: the placement is known"},
+     "messages on each of the busiest links, on average, if each node sends one; 0: the placement "
+     "is known"},
     {"contention.excess", MEAN, AT(contention.excess),
-     "additional messages on the most loaded of these links"},
+     "additional messages on the most loaded of these links, by chance"},
     {"contention.nearest", SECONDS, AT(contention.nearest),
-     "how much earlier than alpha a message from the nearest node arrives"},
+     "alpha minus the latency from the nearest node"},
     {"contention.furthest", SECONDS, AT(contention.furthest),
-     "how much later than alpha a message from the furthest node arrives"},
+     "latency from the furthest node minus alpha"},
     {"shm.wake", SECONDS, AT(shm.wait), "until a waiting rank with its own core sees a message"},
     {"shm.message", SECONDS, AT(shm.message), "to send, or to receive, a message"},
     {"shm.again", SECONDS, AT(shm.o_next),
      "as shm.message, per additional message of the same step"},
     {"shm.copy", PER_BYTE, AT(shm.copy), "per byte copied in, or out"},
-    {"shm.piece", BYTES, AT(shm.piece), "after which a receiver with its own core starts to copy"},
+    {"shm.piece", BYTES, AT(shm.piece),
+     "received before a receiver with its own core starts to copy"},
     {"shm.loop.message", SECONDS, AT(shm.loop_message),
      "as shm.message, in a specialized fast path"},
     {"shm.loop.again", SECONDS, AT(shm.loop_o_next), "as shm.again, in a specialized fast path"},
     {"shm.loop.copy", PER_BYTE, AT(shm.loop_copy), "as shm.copy, in a specialized fast path"},
     {"shm.loop.further", PER_BYTE, AT(shm.loop_next_input),
      "as shm.loop.copy, per additional input of the same pass"},
-    {"shm.cache", BYTES, AT(shm.cache), "of a vector that fit into the core's cache"},
-    {"shm.far", PER_BYTE, AT(shm.far), "as shm.copy, beyond shm.cache"},
-    {"shm.loop.far", PER_BYTE, AT(shm.loop_far), "as shm.loop.copy, beyond shm.cache"},
+    {"shm.cache", BYTES, AT(shm.cache), "part of a vector that fits into the core's cache"},
+    {"shm.far", PER_BYTE, AT(shm.far), "as shm.copy, for bytes beyond shm.cache"},
+    {"shm.loop.far", PER_BYTE, AT(shm.loop_far), "as shm.loop.copy, for bytes beyond shm.cache"},
     {"shm.turn", SECONDS, AT(oversubscribed.wait), "as shm.wake, per other rank on the same core"},
     {"shm.crowd.message", SECONDS, AT(oversubscribed.message),
      "as shm.message, where ranks share a core"},
@@ -111,7 +114,7 @@ static const figure of_all[] = {
     {"code.fp8", PER_BYTE, AT(code.fp8), "per byte of floats, to 8-bit floats and back"},
     {"code.lossless", PER_BYTE, AT(code.lossless),
      "per byte, compressed without loss and restored"},
-    {"code.left", BYTES, AT(code.left), "that lossless compression leaves of 1000"},
+    {"code.left", BYTES, AT(code.left), "size of 1000 bytes after lossless compression"},
     {"device.sum", SECONDS, AT(device.sum),
      "per sum by a GPU's kernels, regardless of its size (docs/gpu.md)"},
     {"device.memory", PER_BYTE, AT(device.memory),
@@ -119,11 +122,11 @@ static const figure of_all[] = {
     {"device.link", PER_BYTE, AT(device.link), "per byte from one GPU to another"},
     {"device.copy", SECONDS, AT(device.copy),
      "per copy between a GPU and the host, regardless of its size"},
-    {"device.bus", PER_BYTE, AT(device.bus), "per byte of such a copy"},
+    {"device.bus", PER_BYTE, AT(device.bus), "per byte copied between a GPU and the host"},
     {"device.turn", SECONDS, AT(device.turn),
-     "per short copy to a GPU that processes share, in addition"},
+     "additional, per short copy to a GPU that several processes share"},
     {"shm.between", SECONDS, AT(between),
-     "for a cache line to another core and back during `tutti tune`; not used in predictions"},
+     "round trip of a cache line between two cores, during `tutti tune`; not used in predictions"},
 };
 enum { OF_ALL = sizeof of_all / sizeof *of_all };
 

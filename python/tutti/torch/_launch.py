@@ -1,5 +1,5 @@
 """Sets the variables that init_process_group needs and that torchrun would set, RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and
-MASTER_PORT, for ranks that `tutti run` or mpirun started.
+MASTER_PORT, for ranks that `tutti run`, mpirun or srun started.
 
 These ranks have a communicator already. Their first process group is made from it (`take`), without a rendezvous through
 PyTorch's store. A joining rank, which `tutti run --respawn` started, gets its communicator when the other ranks call
@@ -25,9 +25,16 @@ def prepare() -> None:
     variables are set."""
     if "RANK" in os.environ and "WORLD_SIZE" in os.environ or multiprocessing.parent_process() is not None:
         return
-    if not any(name in os.environ for name in _STARTERS):
-        return
-    introduce(tutti.init())
+    if any(name in os.environ for name in _STARTERS) or _by_srun():
+        introduce(tutti.init())
+
+
+def _by_srun() -> bool:
+    """Whether Slurm has started several ranks that may connect: on one host, or with a secret. Without a secret, a program on
+    several hosts has to set the variables."""
+    env = os.environ
+    return (env.get("SLURM_STEP_NUM_TASKS", "1") != "1" and "SLURM_PROCID" in env and
+            ("TUTTI_KEY" in env or env.get("SLURM_STEP_NUM_NODES") == "1"))
 
 
 def introduce(comm: tutti.Comm) -> None:
