@@ -117,8 +117,7 @@ static int read_options(int argc, char **argv, plan_options *o) {
   return status;
 }
 
-/* Returns the schedules of an algorithm as text. If the algorithm has no schedules, prints an error message and returns NULL.
- * Returns the schedules of an algorithm as text. If the algorithm has no schedules, prints an error message and returns NULL. */
+/* Returns the schedules of an algorithm as text. If the algorithm has no schedules, prints an error message and returns NULL. */
 static char *text_of(const char *algo, const plan_options *o, long rank) {
   char *text;
   if (!tutti_schedule_text(algo, o->coll, (int)o->ranks, (int)rank, (int)o->root, o->in_place,

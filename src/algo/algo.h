@@ -93,8 +93,7 @@ typedef struct tt_algo {
   /* Returns a lower bound on the number of messages that each rank sends one after another. Called only for uniform
    * plans. If the callback is NULL, the number can only be found by building the schedule. */
   int (*rounds)(const tt_ask *ask);
-  /* Returns true if the plan has a tree on each level (see tt_algo_leaders). If the callback is NULL, this is taken as false.
-   * Returns true if the plan has a tree on each level (see tt_algo_leaders). If the callback is NULL, this is taken as false. */
+  /* Returns true if the plan has a tree on each level (see tt_algo_leaders). If the callback is NULL, this is taken as false. */
   bool (*leaders)(const tt_ask *ask, const tt_tree *tree);
   /* Lists the stages of the plan (see tt_algo_stages). If the callback is NULL, the plan is not a composition. */
   int (*stages)(const tt_ask *ask, const tt_tree *tree, tt_level_stage list[]);

@@ -115,8 +115,7 @@ static void go_through_the_cube(cube *c) {
   }
 }
 
-/* Runs the last fold, if no pair_up follows, and stores the vectors in tmp at the places where go_through_the_cube reads them.
- * Runs the last fold, if no pair_up follows, and stores the vectors in tmp at the places where go_through_the_cube reads them. */
+/* Runs the last fold, if no pair_up follows, and stores the vectors in tmp at the places where go_through_the_cube reads them. */
 static void fold_into_the_cube(cube *c, int n) {
   const int m = c->N, kept = 2 * m - n;
   tt_fold_down(&c->f, 0, n, m, members(c, LEFT, kept, n - m, 1));
@@ -211,8 +210,7 @@ static bool consistent_plans(int ranks, const char *levels, int i, tt_text *para
   return i < tt_ceil_log2((uint64_t)ranks);
 }
 
-/* With rank-order, returns false unless P is a power of two, because otherwise some ranks have a partner and others have none.
- * With rank-order, returns false unless P is a power of two, because otherwise some ranks have a partner and others have none. */
+/* With rank-order, returns false unless P is a power of two, because otherwise some ranks have a partner and others have none. */
 static bool consistent_uniform(const tt_ask *ask, const tt_tree *tree) {
   return !tree && (!keeps_whole_vector(ask) || power_of_two(ask->ranks));
 }

@@ -200,8 +200,7 @@ static void swap_and_add(tt_pingpong *t, const swap *s, int rank, int node, int 
   if (p.core < cores - p.set) tt_pingpong_send(t, tt_peer(rank + p.set));
 }
 
-/* Runs all exchanges of whole vectors. `have` has the data of this rank. The node has `cores` cores, starting at rank `node`.
- * Runs all exchanges of whole vectors. `have` has the data of this rank. The node has `cores` cores, starting at rank `node`. */
+/* Runs all exchanges of whole vectors. `have` has the data of this rank. The node has `cores` cores, starting at rank `node`. */
 static void swap_whole(tt_builder *b, const tt_ask *ask, const nest *of, int node, int cores,
                        tt_span have) {
   const bool in_dst = ask->in_place || have.buf == TT_DST;

@@ -103,8 +103,7 @@ static int second_tree_member(const layout *x, int p, int n, int by) {
   return n % 2 ? tt_mod(p + by, n) : n - 1 - p;
 }
 
-/* Returns the tree node of a member, if there are two trees. In a collective with a root, the root's node is above both trees.
- * Returns the tree node of a member, if there are two trees. In a collective with a root, the root's node is above both trees. */
+/* Returns the tree node of a member, if there are two trees. In a collective with a root, the root's node is above both trees. */
 static tt_tree_node one_of_two(const layout *x, int p) {
   const int top = tt_coll_rooted(x->ask->coll), n = x->nodes.count - top;
   tt_tree_node k = {.up = -1}, inner;

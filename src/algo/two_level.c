@@ -44,8 +44,7 @@ static tt_span finer(tt_span span, uint32_t times) {
   return span;
 }
 
-/* Inserts steps [lo, hi) of a schedule for fewer ranks. Its ranks are either the leaders or consecutive ranks from `first` up.
- * Inserts steps [lo, hi) of a schedule for fewer ranks. Its ranks are either the leaders or consecutive ranks from `first` up. */
+/* Inserts steps [lo, hi) of a schedule for fewer ranks. Its ranks are either the leaders or consecutive ranks from `first` up. */
 static void embed(tt_builder *b, const tt_sched *s, uint32_t lo, uint32_t hi, int first,
                   const tt_nodes *leaders) {
   const uint32_t times = b->s->blocks / s->blocks;

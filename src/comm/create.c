@@ -78,8 +78,7 @@ static uint64_t place_here(const char *host) {
   return tt_mix_text(tt_mix(tt_pid_space() ^ tt_kernel_id()), host);
 }
 
-/* TUTTI_NODES is a list of n numbers such as "0,1,0". Rank r pretends to run on the host with the number in entry r modulo n.
- * TUTTI_NODES is a list of n numbers such as "0,1,0". Rank r pretends to run on the host with the number in entry r modulo n. */
+/* TUTTI_NODES is a list of n numbers such as "0,1,0". Rank r pretends to run on the host with the number in entry r modulo n. */
 uint64_t tt_host_number(int rank) {
   char host[65] = "";
   gethostname(host, sizeof host - 1);

@@ -118,8 +118,7 @@ tutti_status tt_meet_send_frame(tt_meet_line *l, int kind, const void *head, siz
 bool tt_meet_send(tt_meet_line *l, const void *bytes, size_t n);
 /* Receives n bytes. until: time limit on the clock of tt_seconds. */
 tutti_status tt_meet_recv(tt_meet_line *l, void *bytes, size_t n, double until);
-/* Receives the text of a reply that has an error status. Sets the error from the status and the text, and returns the status.
- * Receives the text of a reply that has an error status. Sets the error from the status and the text, and returns the status. */
+/* Receives the text of a reply that has an error status. Sets the error from the status and the text, and returns the status. */
 tutti_status tt_meet_sentence(tt_meet_line *l, const tt_reply *reply, double until);
 /* Tells whether the other end of a connection can be trusted if the key is not secret. It must then be a process of
  * the same user on the same host, unless TUTTI_INSECURE=1 allows others. TT_NOT_KNOWN: the other end has not

@@ -39,8 +39,7 @@ tt_problem tt_problem_of(const tutti_comm *comm, const tt_call *call);
 tutti_status tt_plan_make(tutti_comm *comm, const tt_call *call, bool in_place,
                           const tt_choice *choice, tt_plan *plan);
 tt_verify tt_proof_setting(void); /* TUTTI_VERIFY (proof_table.c) */
-/* Runs a call to completion, according to its plan (blocking.c). The caller has checked the call and entered the communicator.
- * Runs a call to completion, according to its plan (blocking.c). The caller has checked the call and entered the communicator. */
+/* Runs a call to completion, according to its plan (blocking.c). The caller has checked the call and entered the communicator. */
 tutti_status tt_call_run(tutti_comm *comm, const tt_call *call, const tt_plan *plan);
 
 /* ---- measurements (plan_wisdom.c) ---- */

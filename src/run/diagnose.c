@@ -117,8 +117,7 @@ bool tt_comm_differs(tutti_comm *comm) {
   return comm->flight->seq && differs(comm, comm->flight->seq - 1, &mine, &theirs, &peer);
 }
 
-/* Describes how a peer's process ended, for example "died, killed by SIGKILL", or gives the reason that the network reported.
- * Describes how a peer's process ended, for example "died, killed by SIGKILL", or gives the reason that the network reported. */
+/* Describes how a peer's process ended, for example "died, killed by SIGKILL", or gives the reason that the network reported. */
 static void exit_of(const tutti_comm *comm, int peer, char *words, size_t size) {
   const tt_rank_info *w = &comm->info[peer];
   const bool near =
@@ -198,8 +197,7 @@ typedef struct awaited {
   bool asks; /* request the records of their calls */
 } awaited;
 
-/* Requests the call record of a peer. If the peer is outside the job, requests those of all ranks, since it may wait for them.
- * Requests the call record of a peer. If the peer is outside the job, requests those of all ranks, since it may wait for them. */
+/* Requests the call record of a peer. If the peer is outside the job, requests those of all ranks, since it may wait for them. */
 static void ask_awaited(const awaited *a, int peer) {
   tt_wire *w = a->comm->wire;
   const bool is_rank = peer < w->ranks;

@@ -54,8 +54,7 @@ static size_t blocks_of(size_t reals) {
   return (reals + TT_BLOCK - 1) / TT_BLOCK;
 }
 
-/* Returns the size of a window, in bytes. A window fits in the cache, unless the longest encoding of a single block is larger.
- * Returns the size of a window, in bytes. A window fits in the cache, unless the longest encoding of a single block is larger. */
+/* Returns the size of a window, in bytes. A window fits in the cache, unless the longest encoding of a single block is larger. */
 static size_t capacity_of(const tutti_comm *comm) {
   return tt_max(tt_window_bytes(comm), sizeof(int64_t) * TT_BLOCK * TT_EXACT_WORDS);
 }
