@@ -31,7 +31,7 @@ priced() { # PATHS
 priced 1 && one=$(tail -n 1 out)
 priced 4096
 ok "a topology: all domains share a link" all "status 0" '[ "$(tail -n 1 out)" != "$one" ]'
-TUTTI_ROWS=1 TUTTI_EXPLAIN=1 job run -n 3 ./adds
+ROWS=1 TUTTI_EXPLAIN=1 job run -n 3 ./adds
 ok "an extension plans the calls, and explains it" all "status 0" '[ "$(grep -c "^right" out)" = 3 ]' "grep -q 'rows takes it' err"
 TUTTI_EXPLAIN=1 job run -n 3 ./adds
 ok "... if it is wanted" all "status 0" "! grep -q 'rows takes it' err"

@@ -105,10 +105,12 @@ const tt_algo tt_collect_algo = {
 
 # An extension: one room and one line. It takes the family for every allreduce.
 os.mkdir("src/rows")
-create("src/rows/rows.c", """#include "plan_cache.h"
+create("src/rows/rows.c", """#include <stdlib.h>
+
+#include "plan_cache.h"
 
 static bool wanted(void) {
-  return tt_env("TUTTI_ROWS") != NULL;
+  return getenv("ROWS") != NULL;
 }
 
 static tutti_status rows_open(tutti_comm *comm) {
