@@ -99,8 +99,8 @@ def _create(store: Any, rank: int, size: int, timeout: Any) -> Any:
     unless the user selected it."""
     if not COMPILED and not rank and os.environ.get("TUTTI_TORCH") != "python":
         warnings.warn(f"tutti's PyTorch backend runs in Python ({WHY_PLAIN}). It gives the same results and takes longer "
-                      "for each call, because every call passes through the interpreter. docs/torch.md says how to build the "
-                      "compiled backend; TUTTI_TORCH=python silences this.", RuntimeWarning)
+                      "for each call, because every call passes through the interpreter. `make torch`, or pip with the source "
+                      "package, builds the compiled backend (docs/torch.md); TUTTI_TORCH=python silences this.", RuntimeWarning)
     _note_limit(timeout)
     comm = _launch.take(rank, size)
     if comm is None:
