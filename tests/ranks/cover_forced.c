@@ -42,9 +42,9 @@ static tt_ask ask_of(const cover_case *c) {
                   .data = c->ranks - c->helpers};
 }
 
-static bool can_do(const cover_case *c, tutti_op op) {
+static bool can_do(const cover_case *c, tutti_op op, tutti_contract contract) {
   const tt_ask ask = ask_of(c);
-  const unsigned needs = tt_needs_of(TUTTI_CONTRACT_SAME, c->coll, c->type, op);
+  const unsigned needs = tt_needs_of(contract, c->coll, c->type, op);
   tt_sched *s;
   if (tt_algo_build_named(c->algo, &ask, &s)) return false;
   tt_sched_free(s);
@@ -75,7 +75,7 @@ static bool find_use(cover_case *c) {
         c->root = root % (c->ranks - c->helpers);
         c->coll = (tutti_coll)coll;
         c->op = (int)ops[i];
-        if (c->coll != TUTTI_BARRIER && can_do(c, ops[i])) return true;
+        if (c->coll != TUTTI_BARRIER && can_do(c, ops[i], TUTTI_CONTRACT_SAME)) return true;
       }
   return false;
 }
@@ -105,14 +105,17 @@ static bool part_of_exact(const tutti_comm *comm, const cover_case *c, tutti_op 
   part.type = TUTTI_INT32;
   part.helpers = 0;
   return tt_call_is_exact(comm, &call) && ran_plan->coll == part.coll &&
-         ran_plan->data == ran_plan->ranks && !can_do(&part, TUTTI_MAX);
+         ran_plan->data == ran_plan->ranks && !can_do(&part, TUTTI_MAX, TUTTI_CONTRACT_SAME);
 }
 
 bool cover_ran_as_named(const tutti_comm *comm, const cover_case *c, tutti_op op, char *why,
                         size_t size) {
   const int entry = entry_of(c->algo), kind = kind_of(c->type);
   const bool direct = c->coll == TUTTI_ALLTOALL && cover_varied(c); /* whatever is named */
-  if (direct || strcmp(c->algo, "auto") == 0 || cover_whole(c) == 0 || !can_do(c, op)) return true;
+  const bool element = comm->settings.plain.contract == TUTTI_CONTRACT_ELEMENT;
+  const tutti_contract contract = element ? TUTTI_CONTRACT_ELEMENT : TUTTI_CONTRACT_SAME;
+  if (direct || strcmp(c->algo, "auto") == 0 || cover_whole(c) == 0 || !can_do(c, op, contract))
+    return true;
   bool any = false;
   for (int i = 0; i < TT_PLANS; i++) {
     if (!comm->plans->plan[i].key) continue;
