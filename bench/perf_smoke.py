@@ -12,7 +12,7 @@
 # State      near and far cores have separate ratios, because the hypervisor migrates virtual CPUs. A state with fewer than
 #            ENOUGH rounds is not judged.
 # Processor  ratios differ between processors, so perf_smoke.tsv has rows for each (vendor, family and model). For a processor
-#            without a row, the greatest ratio of all processors counts.
+#            without a row, the greatest ratio of all processors counts, of near and far cores.
 # Tries      a size that is too slow is measured again, because noise is temporary and a regression is not. The check fails if
 #            the size was too slow in TRIES of at most LAUNCHES launches with this state.
 # --store    writes the medians of STORES launches to the rows of this processor, after an improvement or on a new processor.
@@ -69,9 +69,10 @@ def stored():
 
 
 def allowed():
-    """WORSE times each ratio of this processor; if it has none, WORSE times the greatest ratio of all processors."""
+    """WORSE times each ratio of this processor; if it has none, WORSE times the greatest ratio of all processors and states."""
     rows = stored()
-    greatest = {key: max(each.get(key, 0) for each in rows.values()) for key in set().union(*rows.values())}
+    greatest = {key: max(each.get(key[:2] + (state,), 0) for each in rows.values() for state in STATES)
+                for key in set().union(*rows.values())}
     return {key: WORSE * ratio for key, ratio in {**greatest, **rows.get(processor(), {})}.items()}
 
 
