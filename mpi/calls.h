@@ -45,8 +45,8 @@ typedef struct mpi_calls {
 /* Returns a table of MPI's functions, which by_name.c finds by their names, or NULL if this process has no MPI. */
 const mpi_calls *mpi_by_name(void);
 
-/* Returns the address of a symbol in the program's MPI or, if there is none, dlsym(from, name). For libraries that are not
- * linked with an MPI. */
+/* Returns the address of a symbol in the program's MPI. If no MPI is found, or if it lacks the symbol, returns dlsym(from, name).
+ * For libraries that are not linked with an MPI. */
 void *mpi_find(void *from, const char *name);
 /* Returns the address of a variable of the program's MPI. A program that is linked with the MPI may contain the variable
  * itself (a copy relocation). */

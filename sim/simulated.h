@@ -20,7 +20,7 @@ void simulated_sleep(double seconds);
  * undefined. Small allocations stay separate, because ranks use them to exchange information about themselves. */
 void *simulated_take(size_t bytes);
 void simulated_give(void *memory);
-/* Makes all ranks share their large allocations from now on, including tutti's scratch memory. */
+/* Makes all ranks share all later large allocations, including tutti's scratch memory. */
 void simulated_unreal(void);
 
 /* Prints tutti's log, but only on rank 0. This is a callback for tutti_log_set, with the rank as `self`. */

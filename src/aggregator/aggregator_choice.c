@@ -173,8 +173,7 @@ static bool wanted(void) {
   return tt_env("TUTTI_AGGREGATOR") != NULL;
 }
 
-const tt_ext tt_ext_aggregator = {.name = "aggregator",
-                                  .wanted = wanted,
+const tt_ext tt_ext_aggregator = {.wanted = wanted,
                                   .open = tt_aggregator_open,
                                   .close = tt_aggregator_close,
                                   .choose = choose,

@@ -9,7 +9,7 @@
 #include "plan_cache.h"
 
 typedef struct tt_aggregated {
-  tt_chooser *chooser;      /* chooser for one plan; NULL: there is no such plan */
+  tt_chooser *chooser;      /* chooser for this plan alone; NULL: this communicator cannot use it */
   const tt_plan_spec *plan; /* that plan, which is kept */
   int helpers;              /* number of virtual ranks */
   int parts;    /* number of parts of the vector; a rank sends each part to one virtual rank */

@@ -124,7 +124,7 @@ static guest *oldest_stranger(const server *d) {
   return oldest;
 }
 
-/* Accepts new connections. If too many are unauthenticated, the oldest of these is dropped after PATIENCE seconds. Until
+/* Accepts new connections. If too many are unauthenticated, drops the oldest unauthenticated one after PATIENCE seconds. Until
  * then, later connections wait in the listener's queue, so that a flood of connections cannot push out a member. */
 static void let_in(server *d) {
   const int one = 1;

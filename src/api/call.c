@@ -98,7 +98,7 @@ static tutti_status measure_varied(const tt_sched *like, const char *function, c
   return TUTTI_OK;
 }
 
-/* Computes the sizes of src and dst for an all-to-all in which the two have separate counts. */
+/* Computes the sizes of src and dst for an all-to-all that has separate counts for sending and receiving. */
 static tutti_status measure_alltoallv(const tt_sched *like, const char *function, const tt_call *c,
                                       size_t most, vector *src, vector *dst) {
   const int rank = like->rank;

@@ -1,7 +1,7 @@
-/* ext.h - extensions: optional features that plan calls in a way of their own.
+/* ext.h - extensions: optional features that add plans to those that the chooser knows.
  *
- * Idea       An extension is a table of functions in a room of its own, and a line of exts.def. run/, comm/ and fault/
- *            call all extensions, and name none. An extension that uses a process outside the job also sets
+ * Idea       An extension has a separate room, with a table of functions, and a line in exts.def. Other rooms call all
+ *            extensions through this table, and name none. An extension that uses a process outside the job also sets
  *            comm->wire->outside, whose functions the engine calls while a plan runs (wire.h).
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_EXT_H
@@ -17,18 +17,17 @@ typedef struct tt_ext_ranks {
 } tt_ext_ranks;
 
 typedef struct tt_ext {
-  const char *name;
-  /* Returns true if the user has asked for it on this process. Only the answer of the first rank counts. */
+  /* Returns true if the user has requested the extension in this process. The first rank decides for all ranks. */
   bool (*wanted)(void);
-  /* Called if the first rank wants it, when a communicator has its levels and its wisdom. Collective. Returns an error only if
-   * every other call on the communicator would fail too. */
+  /* Opens the extension for a new communicator, if the first rank has requested it. The levels and the wisdom of the
+   * communicator are known. Collective. Returns an error only if every other call on the communicator would fail too. */
   tutti_status (*open)(tutti_comm *comm);
   void (*close)(tutti_comm *comm); /* may be called without, or after a failed, open */
-  /* Replaces the choice of a plan by one of its own (choice->ext, choice->way), if the user requests that or if it is faster.
-   * Returns TUTTI_ERR_MEMORY if out of memory. The result is the same on all ranks. */
+  /* Chooses a plan of the extension (choice->ext, choice->way) instead of the given choice, if the user requests this or if it
+   * is faster. Returns TUTTI_ERR_MEMORY if out of memory. The result is the same on all ranks. */
   tutti_status (*choose)(tutti_comm *comm, const tt_call *call, const tt_problem *problem,
                          tt_choice *choice);
-  tt_ext_ranks (*ranks)(const tutti_comm *comm, int way); /* of one of its plans */
+  tt_ext_ranks (*ranks)(const tutti_comm *comm, int way); /* the ranks of plan `way` */
   /* Appends to `t` whether it would be used for the call, and why. */
   tutti_status (*explain)(tutti_comm *comm, const tt_call *call, tt_text *t);
 } tt_ext;

@@ -135,7 +135,6 @@ scenes() { # MPI
 
 # The same program under `tutti run`.
 launched() { # MPI
-  open_mpi_in "$work"
   job run -n 3 "$BUILD/tests/$1/mp_scenes"
   ok "$1: the program of mpirun, under tutti run" all 'status 0' 'grep -q "^1\.\." "$work/out"' '! grep -q "^not ok" "$work/out"'
 }

@@ -139,7 +139,7 @@ static tutti_status explain(tutti_comm *comm, const tt_call *call, tt_text *t) {
   return TUTTI_OK;
 }
 
-const tt_ext tt_ext_rows = {"rows", wanted, rows_open, rows_close, choose, ranks, explain};
+const tt_ext tt_ext_rows = {wanted, rows_open, rows_close, choose, ranks, explain};
 """)
 insert("Makefile", "aggregator run tune", "rows ")
 insert("src/run/exts.def", "TT_EXT(aggregator)", "TT_EXT(rows)\n")

@@ -6,7 +6,7 @@ sleepers=0
 in_background() {
   sleepers=$((sleepers + 1))
   mkdir "$work/$sleepers"
-  (work=$work/$sleepers && OMPI_MCA_orte_tmpdir_base=$work "$@" >"$work/said") &
+  (work=$work/$sleepers && open_mpi_in "$work" && "$@" >"$work/said") &
 }
 told() {
   local i

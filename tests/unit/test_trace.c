@@ -226,7 +226,7 @@ static void a_full_tape_says_so(void **state) {
   assert_int_equal(count("\"ph\":\"X\"") + count("\"ph\":\"b\""), 2 * 16 + 2);
 }
 
-/* 70 marks with as many names, of which a trace keeps 64, and the first name again. */
+/* Adds 70 marks with different names, and one more mark with the first name. A trace keeps 64 names. */
 static void *marks_of(void *comm) {
   const double now = clock_now();
   char name[16];
